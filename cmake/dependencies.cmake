@@ -1,0 +1,13 @@
+# Every library that the build needs; docs/decisions says why each. All come from Debian packages.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(tomlplusplus REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET libseccomp)
+if(KBEAM_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()

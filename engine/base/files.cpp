@@ -1,0 +1,108 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "base/entropy.h"
+
+namespace kbeam {
+namespace fs = std::filesystem;
+
+Result<std::string> read_file(const fs::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream)
+    return Error{ErrorCode::not_found, "read " + path.string(), std::strerror(errno), "check the path"};
+  std::ostringstream content;
+  content << stream.rdbuf();
+  if (stream.bad())
+    return Error{ErrorCode::io, "read " + path.string(), std::strerror(errno), "check the disk"};
+  return std::move(content).str();
+}
+
+Result<void> write_file(const fs::path& path, std::string_view content) {
+  const auto failed = [&](const char* step) {
+    return Error{ErrorCode::io, "write " + path.string(), std::string(step) + ": " + std::strerror(errno),
+                 "check free space and permissions of " + path.parent_path().string()};
+  };
+  const std::string temporary = path.string() + ".part-" + random_letters(8);
+  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0) return failed("create");
+  std::size_t written = 0;
+  while (written < content.size()) {
+    const ssize_t step = ::write(file, content.data() + written, content.size() - written);
+    if (step < 0 && errno == EINTR) continue;
+    if (step < 0) {
+      const Error error = failed("write");
+      ::close(file);
+      ::unlink(temporary.c_str());
+      return error;
+    }
+    written += static_cast<std::size_t>(step);
+  }
+  const bool synced = ::fsync(file) == 0;
+  ::close(file);
+  if (!synced || ::rename(temporary.c_str(), path.c_str()) != 0) {
+    const Error error = failed(synced ? "rename" : "sync");
+    ::unlink(temporary.c_str());
+    return error;
+  }
+  return {};
+}
+
+Result<fs::path> make_temporary_folder(const fs::path& parent, std::string_view prefix) {
+  std::error_code trouble;
+  fs::create_directories(parent, trouble);
+  for (int attempt = 0; attempt < 16; ++attempt) {
+    const fs::path folder = parent / (std::string(prefix) + random_letters(10));
+    if (fs::create_directory(folder, trouble)) return folder;
+  }
+  return Error{ErrorCode::io, "make a folder in " + parent.string(), trouble.message(),
+               "check free space and permissions"};
+}
+
+Result<Home> find_home() {
+  std::error_code trouble;
+  const fs::path self = fs::read_symlink("/proc/self/exe", trouble);
+  std::vector<fs::path> tried;
+  const auto at = [&](const fs::path& share, const fs::path& runner) -> Home {
+    tried.push_back(share);
+    return {share / "contract/include", share / "problems", runner, share / "problems/template"};
+  };
+  const auto complete = [](const Home& home) {
+    return fs::exists(home.contract_include / "kbeam/candidate.h") && fs::exists(home.runner);
+  };
+  if (const char* named = std::getenv("KBEAM_HOME")) {
+    const Home home = at(named, self.parent_path() / "kbeam-runner");
+    if (complete(home)) return home;
+  }
+  // In a build tree the binary lies in <source>/build*/; installed, in <prefix>/bin/.
+  for (fs::path folder = self.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+    const Home home = at(folder, self.parent_path() / "kbeam-runner");
+    if (complete(home)) return home;
+  }
+  const fs::path prefix = self.parent_path().parent_path();
+  const Home installed = at(prefix / "share/kbeam", prefix / "libexec/kbeam/kbeam-runner");
+  if (complete(installed)) return installed;
+  std::string places;
+  for (const fs::path& place : tried) places += (places.empty() ? "" : ", ") + place.string();
+  return Error{ErrorCode::not_found, "find kbeam's own files",
+               "no contract headers and runner in any of " + places,
+               "reinstall, or set KBEAM_HOME to the folder that holds contract/ and problems/"};
+}
+
+fs::path cache_folder() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
+    return fs::path(cache) / "kbeam";
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
+    return fs::path(home) / ".cache/kbeam";
+  return fs::temp_directory_path() / "kbeam-cache";
+}
+
+}  // namespace kbeam

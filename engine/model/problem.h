@@ -1,0 +1,107 @@
+// Problem and Case: what must be computed and on which workloads, as problem.toml declares it.
+// Plain data; reading and validating is engine/problem's job.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <kbeam/plan_abi.h>
+
+namespace kbeam {
+
+using AxisValues = std::map<std::string, std::int64_t>;
+
+struct Axis {
+  std::string name;
+  std::int64_t least = 1;
+  std::int64_t most = 1;
+  std::string derived_from;  // "min(m, n)": computed from other axes; empty for a free axis
+};
+
+struct TensorSpec {
+  std::string name;
+  kbeam_role role = KBEAM_INPUT;
+  kbeam_element_type type = KBEAM_F32;
+  std::vector<std::string> shape;        // axis names; views, dims and strides follow this order
+  std::vector<std::string> memory_order; // the same axes, slowest first: {"batch","n","m"} is column-major m x n
+};
+
+struct FamilySpec {
+  std::string name;
+  std::string text;  // one sentence for people and proposers
+};
+
+struct GradeSpec {
+  std::string name;
+  std::string text;
+};
+
+enum class Pool { public_pool, private_pool, sealed_pool };
+
+struct Case {
+  std::string name;
+  AxisValues axes;  // free and derived
+  std::string family;
+  Pool pool = Pool::public_pool;
+  bool timed = false;  // timed cases carry the score; the others are only checked
+};
+
+// An honest implementation that everything is compared with, measured in the same run by the same rules.
+// Every combination of its knobs is tried once a campaign; the fastest per case is the baseline.
+struct BaselineSpec {
+  std::string name;
+  std::string text;
+  std::filesystem::path source;
+  std::vector<std::string> link;  // libraries, such as "openblas"; candidates may link nothing
+};
+
+// A line on the report's plots that is no candidate, such as SGEMM speed: the flops and bytes of the case
+// divided by what a reference kernel reaches here.
+struct CeilingSpec {
+  std::string name;   // "sgemm"
+  std::string text;
+  std::filesystem::path source;
+  std::vector<std::string> link;
+};
+
+struct Problem {
+  std::string name;
+  std::string title;
+  std::string summary;
+  std::filesystem::path folder;
+  std::filesystem::path code;  // problem.cpp
+
+  std::vector<Axis> axes;
+  std::vector<TensorSpec> tensors;
+  std::vector<FamilySpec> families;
+  std::vector<GradeSpec> grades;  // the first is the default and the headline
+  std::vector<Case> cases;
+  std::vector<BaselineSpec> baselines;
+  std::vector<CeilingSpec> ceilings;
+
+  // The axis whose value picks a row of a portfolio; rows meet half way (geometrically) between timed cases.
+  std::string regime_axis;
+  std::vector<std::string> compile_flags;  // beyond the engine's own, the same for everybody
+
+  std::string content_hash;  // over every file that decides a verdict
+
+  const Case* find_case(const std::string& case_name) const;
+  std::vector<Case> timed_cases() const;
+};
+
+// Views with dims and strides for one case, data pointers null: the order is that of Problem::tensors.
+struct TensorShape {
+  std::string name;
+  kbeam_role role = KBEAM_INPUT;
+  kbeam_element_type type = KBEAM_F32;
+  std::vector<std::int64_t> dims;
+  std::vector<std::int64_t> strides;
+  std::int64_t elements() const;
+  std::int64_t bytes() const;
+};
+std::vector<TensorShape> tensor_shapes(const Problem& problem, const AxisValues& axes);
+
+}  // namespace kbeam
