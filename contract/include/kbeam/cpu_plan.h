@@ -2,6 +2,7 @@
 // is what ships. Knows nothing of problems: the caller names the tensors.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -70,9 +71,15 @@ class CpuPlan {
     std::int64_t count;
     std::int64_t grain;
   };
+  struct Execution;
   friend struct PlanRecorder;
 
+  void run_alone(const Step& step, void* const* buffers) const;
+  void run_worker(Execution& execution, int worker) const;
+  void run_share(const Step& step, Execution& execution, int worker) const;
+
   int workers_ = 1;
+  std::size_t tensors_ = 0;
   std::vector<Step> steps_;
   std::vector<std::max_align_t> closures_;
   std::vector<std::int64_t> scratch_offsets_;
