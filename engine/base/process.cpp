@@ -1,0 +1,280 @@
+// fork, exec, poll. Everything that allocates happens before the fork: the parent may have threads.
+#include "base/process.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "base/clock.h"
+
+namespace kbeam {
+namespace {
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int number = -1) : number_(number) {}
+  ~FileDescriptor() { close(); }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  void operator=(int number) {
+    close();
+    number_ = number;
+  }
+  int get() const { return number_; }
+  void close() {
+    if (number_ >= 0) ::close(number_);
+    number_ = -1;
+  }
+
+ private:
+  int number_;
+};
+
+// What a child that could not start tells its parent through the status pipe.
+struct StartFailure {
+  enum class Step : int { folder, limits, hook, exec };
+  Step step;
+  int error;
+};
+
+struct ChildPlan {
+  const ProcessRequest* request;
+  const char* program;
+  char* const* arguments;
+  char* const* environment;
+  int null_input;
+  int output;
+  int status;
+};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+std::string find_program(const ProcessRequest& request) {
+  const std::string& name = request.command.front();
+  if (name.find('/') != std::string::npos) return name;
+  std::string_view path = "/usr/local/bin:/usr/bin:/bin";
+  if (const char* inherited = std::getenv("PATH")) path = inherited;
+  for (const std::string& variable : request.environment)
+    if (variable.starts_with("PATH=")) path = std::string_view(variable).substr(5);
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find(':'), path.size());
+    std::string candidate = std::string(path.substr(0, end)) + "/" + name;
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return {};
+}
+
+bool set_limit(__rlimit_resource which, std::int64_t bytes) {
+  if (bytes <= 0) return true;
+  const rlimit limit{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
+  return ::setrlimit(which, &limit) == 0;
+}
+
+bool set_limits(const ProcessRequest& request) {
+  const rlimit no_core{0, 0};
+  if (::setrlimit(RLIMIT_CORE, &no_core) != 0) return false;
+  if (!set_limit(RLIMIT_AS, request.memory_bytes)) return false;
+  if (!set_limit(RLIMIT_FSIZE, request.file_bytes)) return false;
+  const sched_param lowest{};
+  return !request.idle_priority || ::sched_setscheduler(0, SCHED_IDLE, &lowest) == 0;
+}
+
+[[noreturn]] void give_up(const ChildPlan& plan, StartFailure::Step step) {
+  const StartFailure failure{step, errno};
+  [[maybe_unused]] const ssize_t ignored = ::write(plan.status, &failure, sizeof failure);
+  ::_exit(127);
+}
+
+void restore_default_signals() {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  struct sigaction default_action {};
+  default_action.sa_handler = SIG_DFL;
+  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGXFSZ})
+    ::sigaction(number, &default_action, nullptr);
+}
+
+[[noreturn]] void become_program(const ChildPlan& plan, pid_t parent) {
+  using Step = StartFailure::Step;
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(127);  // the parent died before the line above took hold
+  restore_default_signals();
+  ::dup2(plan.null_input, STDIN_FILENO);
+  ::dup2(plan.output, STDOUT_FILENO);
+  ::dup2(plan.output, STDERR_FILENO);
+  ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+  const ProcessRequest& request = *plan.request;
+  if (!request.folder.empty() && ::chdir(request.folder.c_str()) != 0) give_up(plan, Step::folder);
+  if (!set_limits(request)) give_up(plan, Step::limits);
+  if (request.before_exec && !request.before_exec()) give_up(plan, Step::hook);
+  ::execve(plan.program, plan.arguments, plan.environment);
+  give_up(plan, Step::exec);
+}
+
+Error start_error(const ProcessRequest& request, const StartFailure& failure) {
+  const std::string attempted = "run " + joined(request.command);
+  const std::string reason = std::strerror(failure.error);
+  switch (failure.step) {
+    case StartFailure::Step::folder:
+      return {ErrorCode::io, attempted, "cannot enter " + request.folder.string() + ": " + reason,
+              "check that the folder exists"};
+    case StartFailure::Step::limits:
+      return {ErrorCode::unavailable, attempted, "cannot set its limits: " + reason,
+              "compare the limits with `ulimit -a`"};
+    case StartFailure::Step::hook:
+      return {ErrorCode::unavailable, attempted, "its sandbox could not be set up: " + reason,
+              "run `kbeam doctor`"};
+    case StartFailure::Step::exec:
+      break;
+  }
+  return {ErrorCode::not_found, attempted, reason, "install " + request.command.front()};
+}
+
+std::vector<char*> as_pointers(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Keeps the first bytes (a compiler's first error matters most) and reads the rest away, so that
+// the program does not block on a full pipe.
+class OutputReader {
+ public:
+  OutputReader(int pipe, std::size_t limit) : pipe_(pipe), limit_(limit) {}
+
+  bool ended() const { return ended_; }
+  void read_available() {
+    char chunk[16384];
+    while (!ended_) {
+      const ssize_t count = ::read(pipe_, chunk, sizeof chunk);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) {
+        ended_ = errno != EAGAIN;
+        return;
+      }
+      if (count == 0) ended_ = true;
+      const std::size_t kept = std::min<std::size_t>(count, limit_ - text_.size());
+      text_.append(chunk, kept);
+      dropped_ += static_cast<std::size_t>(count) - kept;
+    }
+  }
+  std::string take() {
+    if (dropped_ > 0) text_ += "\n[cut: " + std::to_string(dropped_) + " more bytes of output]\n";
+    return std::move(text_);
+  }
+
+ private:
+  int pipe_;
+  std::size_t limit_;
+  std::size_t dropped_ = 0;
+  std::string text_;
+  bool ended_ = false;
+};
+
+// Reads output until the child has ended or `deadline_ns` has passed; says whether it ended. A
+// child that has ended stays a zombie, so that its process group number is still its own.
+bool wait_for_end(int child_handle, int pipe, OutputReader& output, std::int64_t deadline_ns) {
+  const SystemClock clock;
+  for (;;) {
+    const std::int64_t left_ms = (deadline_ns - clock.monotonic_ns() + 999'999) / 1'000'000;
+    if (left_ms <= 0) return false;
+    pollfd watched[2] = {{child_handle, POLLIN, 0}, {output.ended() ? -1 : pipe, POLLIN, 0}};
+    const int wait_ms = static_cast<int>(std::min<std::int64_t>(left_ms, 60'000));
+    if (::poll(watched, 2, wait_ms) < 0 && errno != EINTR) return false;
+    if (watched[1].revents != 0) output.read_available();
+    if (watched[0].revents != 0) return true;
+  }
+}
+
+Error system_error(const ProcessRequest& request, const char* step) {
+  return {ErrorCode::io, "run " + joined(request.command),
+          std::string(step) + ": " + std::strerror(errno),
+          "check the limits on processes and open files (`ulimit -a`)"};
+}
+
+}  // namespace
+
+Result<ProcessOutcome> run_process(const ProcessRequest& request) {
+  CHECK(!request.command.empty(), "a process needs a command");
+  const std::string program = find_program(request);
+  if (program.empty()) return start_error(request, {StartFailure::Step::exec, ENOENT});
+  const std::vector<char*> arguments = as_pointers(request.command);
+  const std::vector<char*> environment = as_pointers(request.environment);
+
+  int output_pipe[2];
+  int status_pipe[2];
+  if (::pipe2(output_pipe, O_CLOEXEC) != 0) return system_error(request, "make a pipe");
+  FileDescriptor output_read(output_pipe[0]), output_write(output_pipe[1]);
+  if (::pipe2(status_pipe, O_CLOEXEC) != 0) return system_error(request, "make a pipe");
+  FileDescriptor status_read(status_pipe[0]), status_write(status_pipe[1]);
+  const FileDescriptor null_input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (null_input.get() < 0) return system_error(request, "open /dev/null");
+  ::fcntl(output_read.get(), F_SETFL, O_NONBLOCK);
+
+  const SystemClock clock;
+  const std::int64_t started_ns = clock.monotonic_ns();
+  const ChildPlan plan{&request,         program.c_str(),    arguments.data(),  environment.data(),
+                       null_input.get(), output_write.get(), status_write.get()};
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) return system_error(request, "fork");
+  if (child == 0) become_program(plan, parent);
+  ::setpgid(child, child);  // both sides set it: whoever comes first
+  output_write.close();
+  status_write.close();
+
+  StartFailure failure{};
+  ssize_t told = 0;
+  do {
+    told = ::read(status_read.get(), &failure, sizeof failure);
+  } while (told < 0 && errno == EINTR);
+
+  ProcessOutcome outcome;
+  OutputReader output(output_read.get(), request.output_limit_bytes);
+  const FileDescriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  const int handle_error = errno;
+  bool ended = told > 0;
+  if (!ended && handle.get() >= 0) {
+    const auto allowed_ns = static_cast<std::int64_t>(request.timeout_s * 1e9);
+    ended = wait_for_end(handle.get(), output_read.get(), output, started_ns + allowed_ns);
+    outcome.timed_out = !ended;
+  }
+  ::kill(-child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  outcome.wall_s = static_cast<double>(clock.monotonic_ns() - started_ns) * 1e-9;
+  if (told > 0) return start_error(request, failure);
+  if (handle.get() < 0) {
+    errno = handle_error;
+    return system_error(request, "watch the child");
+  }
+  output.read_available();
+  outcome.output = output.take();
+  if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
+  return outcome;
+}
+
+}  // namespace kbeam

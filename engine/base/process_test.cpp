@@ -1,0 +1,169 @@
+#include "base/process.h"
+
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+namespace kbeam {
+namespace {
+
+using testing::HasSubstr;
+
+ProcessRequest shell(const std::string& script) {
+  return {
+      .command = {"/bin/sh", "-c", script}, .environment = {"PATH=/usr/bin:/bin"}, .timeout_s = 30};
+}
+
+// Waits, without sleeping, for a process that is not our child to be gone.
+bool dies(pid_t process) {
+  const int handle = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+  if (handle < 0) return errno == ESRCH;
+  pollfd watched{handle, POLLIN, 0};
+  const bool gone = ::poll(&watched, 1, 20'000) == 1;
+  ::close(handle);
+  return gone;
+}
+
+TEST(Process, reports_exit_code_and_both_streams) {
+  const auto outcome = run_process(shell("echo out; echo err >&2; exit 7"));
+  ASSERT_TRUE(outcome.ok()) << outcome.error().text();
+  EXPECT_EQ(outcome->exit_code, 7);
+  EXPECT_EQ(outcome->signal, 0);
+  EXPECT_FALSE(outcome->timed_out);
+  EXPECT_EQ(outcome->output, "out\nerr\n");
+}
+
+TEST(Process, reports_a_signal) {
+  const auto outcome = run_process(shell("kill -SEGV $$"));
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->exit_code, -1);
+  EXPECT_EQ(outcome->signal, SIGSEGV);
+}
+
+TEST(Process, timeout_kills_the_whole_group) {
+  ProcessRequest request = shell("sleep 1000 & echo $!; wait");
+  request.timeout_s = 1;
+  const auto outcome = run_process(request);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_TRUE(outcome->timed_out);
+  EXPECT_EQ(outcome->signal, SIGKILL);
+  const pid_t grandchild = std::atoi(outcome->output.c_str());
+  ASSERT_GT(grandchild, 1);
+  EXPECT_TRUE(dies(grandchild));
+}
+
+TEST(Process, leaves_no_grandchild_after_a_normal_end) {
+  const auto outcome = run_process(shell("sleep 1000 & echo $!"));
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->exit_code, 0);
+  const pid_t grandchild = std::atoi(outcome->output.c_str());
+  ASSERT_GT(grandchild, 1);
+  EXPECT_TRUE(dies(grandchild));
+}
+
+TEST(Process, cuts_long_output_and_says_so) {
+  ProcessRequest request =
+      shell("i=0; while [ $i -lt 5000 ]; do echo 0123456789; i=$((i+1)); done; exit 3");
+  request.output_limit_bytes = 100;
+  const auto outcome = run_process(request);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->exit_code, 3);
+  EXPECT_THAT(outcome->output, testing::StartsWith("0123456789\n"));
+  EXPECT_THAT(outcome->output, HasSubstr("[cut: 54900 more bytes of output]"));
+}
+
+TEST(Process, gives_exactly_the_environment_asked_for) {
+  ::setenv("KBEAM_TEST_LEAK", "1", 1);
+  ProcessRequest request{
+      .command = {"/usr/bin/env"}, .environment = {"B=2", "A=one two"}, .timeout_s = 30};
+  const auto outcome = run_process(request);
+  ::unsetenv("KBEAM_TEST_LEAK");
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->output, "B=2\nA=one two\n");
+}
+
+TEST(Process, finds_a_program_through_the_path_of_the_request) {
+  ProcessRequest request{
+      .command = {"true"}, .environment = {"PATH=/nowhere:/usr/bin:/bin"}, .timeout_s = 30};
+  EXPECT_TRUE(run_process(request).ok());
+  request.environment = {"PATH=/nowhere"};
+  const auto outcome = run_process(request);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().code, ErrorCode::not_found);
+  EXPECT_THAT(outcome.error().text(), HasSubstr("could not run true"));
+}
+
+TEST(Process, names_a_missing_program_and_a_missing_folder) {
+  const auto program = run_process({.command = {"/no/such/program"}});
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().code, ErrorCode::not_found);
+  const auto folder = run_process({.command = {"/bin/true"}, .folder = "/no/such/folder"});
+  ASSERT_FALSE(folder.ok());
+  EXPECT_THAT(folder.error().text(), HasSubstr("/no/such/folder"));
+}
+
+TEST(Process, runs_in_the_folder_with_stdin_empty) {
+  ProcessRequest request = shell("pwd; cat; echo end");
+  request.folder = "/usr";
+  const auto outcome = run_process(request);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->output, "/usr\nend\n");
+}
+
+TEST(Process, limits_written_files) {
+  const std::string file = testing::TempDir() + "kbeam_process_test_big";
+  ProcessRequest request = shell("exec head -c 100000 /dev/zero > " + file);
+  request.file_bytes = 1000;
+  const auto outcome = run_process(request);
+  ::unlink(file.c_str());
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->signal, SIGXFSZ);
+}
+
+TEST(Process, limits_memory) {
+  ProcessRequest request = shell("ulimit -v");
+  request.memory_bytes = 512LL << 20;
+  const auto outcome = run_process(request);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->output, "524288\n");
+}
+
+TEST(Process, idle_priority_reaches_the_program) {
+  ProcessRequest request = shell("cut -d' ' -f41 /proc/self/stat");
+  request.idle_priority = true;
+  const auto outcome = run_process(request);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->output, "5\n");  // SCHED_IDLE
+}
+
+TEST(Process, a_hook_that_fails_ends_the_child_before_exec) {
+  ProcessRequest request = shell("echo ran");
+  request.before_exec = [] {
+    errno = EPERM;
+    return false;
+  };
+  const auto outcome = run_process(request);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_THAT(outcome.error().text(), HasSubstr("sandbox could not be set up"));
+  request.before_exec = [] { return ::chdir("/usr") == 0; };
+  request.command[2] = "pwd";
+  const auto hooked = run_process(request);
+  ASSERT_TRUE(hooked.ok());
+  EXPECT_EQ(hooked->output, "/usr\n");
+}
+
+TEST(Process, does_not_leak_descriptors) {
+  const int leak = ::dup(1);  // not close-on-exec
+  const auto outcome = run_process(shell("ls /proc/self/fd | wc -l"));
+  ::close(leak);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->output, "4\n");  // three streams and the folder that ls reads
+}
+
+}  // namespace
+}  // namespace kbeam
