@@ -19,7 +19,7 @@ function(kbeam_module name)
 endfunction()
 
 function(kbeam_compile_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
                          $<$<BOOL:${KBEAM_WARNINGS_AS_ERRORS}>:-Werror>)
   if(KBEAM_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${KBEAM_SANITIZE} -fno-omit-frame-pointer)

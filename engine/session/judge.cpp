@@ -1,0 +1,332 @@
+#include "session/judge.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/entropy.h"
+#include "check/case_check.h"
+#include "session/timing_lock.h"
+
+namespace kbeam {
+namespace {
+
+constexpr double kTimerResolutionNs = 100;
+// Below this many empty calls a bracket says more about the bracket than about the kernel.
+constexpr double kLeastBracketInEmptyCalls = 200;
+// One timed output in fifty, at secret, gets the full check instead of the projection.
+constexpr std::uint64_t kFullCheckOneIn = 50;
+
+double seconds_since(const Clock& clock, std::int64_t start_ns) {
+  return static_cast<double>(clock.monotonic_ns() - start_ns) * 1e-9;
+}
+
+std::vector<Case> joined(const std::vector<Case>& a, const std::vector<Case>& b) {
+  std::vector<Case> all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  return all;
+}
+
+}  // namespace
+
+// The evaluation in hand, and the seconds it has used.
+struct Judge::Trial {
+  Evaluation evaluation;
+  std::vector<double> empty_call_ns;
+
+  bool fail(Verdict verdict, std::string reason) {
+    evaluation.verdict = verdict;
+    evaluation.reason = std::move(reason);
+    return false;
+  }
+  CheckReport& report_for(const std::string& case_name, const std::string& grade) {
+    for (CheckReport& report : evaluation.checks)
+      if (report.case_name == case_name) return report;
+    evaluation.checks.push_back({.case_name = case_name, .grade = grade});
+    return evaluation.checks.back();
+  }
+  // A private case gives pass or fail and nothing that could be tuned against.
+  bool fail_on(const Case& the_case, Verdict verdict, const std::string& sentence) {
+    if (the_case.pool == Pool::public_pool)
+      return fail(verdict, fmt::format("case {} ({}): {}", the_case.name, the_case.family, sentence));
+    if (verdict == Verdict::engine_failed) return fail(verdict, sentence);
+    return fail(Verdict::failed_private, "failed a private case");
+  }
+  bool take(const Case& the_case, const CheckReport& report) {
+    merge_reports(report_for(the_case.name, report.grade), report);
+    return report.verdict == Verdict::accepted || fail_on(the_case, report.verdict, report.sentence);
+  }
+};
+
+Judge::Judge(const Problem& problem, ProblemCode& code, JudgeOptions options, const Clock& clock)
+    : problem_(problem), code_(code), options_(std::move(options)), clock_(clock), bank_(problem, code) {}
+
+Seat Judge::seat(int threads) const {
+  Seat seat;
+  seat.runner = options_.runner;
+  seat.least_sandbox = options_.least_sandbox;
+  seat.call_timeout_s = options_.call_timeout_s;
+  seat.cpus = options_.candidate_cpus;
+  seat.cpus.resize(std::min<std::size_t>(seat.cpus.size(), static_cast<std::size_t>(threads)));
+  return seat;
+}
+
+void Judge::set_noise(const std::string& case_name, double aa_log_ratio_median) {
+  noise_[case_name] = aa_log_ratio_median;
+}
+
+void Judge::set_floor(const std::string& case_name, double least_ns) { floor_ns_[case_name] = least_ns; }
+
+double Judge::delta_for(const std::string& case_name, double bracket_ns) const {
+  const auto found = noise_.find(case_name);
+  return noise_floor(found == noise_.end() ? 0 : found->second, kTimerResolutionNs, bracket_ns);
+}
+
+bool Judge::start(Trial& trial, const Subject& subject, int threads, std::span<const Case> cases,
+                  std::unique_ptr<BenchProcess>& process) {
+  auto started = BenchProcess::start(problem_, code_, subject, seat(threads), cases);
+  if (!started.ok()) return trial.fail(Verdict::engine_failed, started.error().text());
+  if (!started->ok()) return trial.fail(started->failure.verdict, started->failure.sentence);
+  process = std::move(*started->value);
+  trial.evaluation.sandbox = process->sandbox();
+  trial.evaluation.weaknesses = process->weaknesses();
+  return true;
+}
+
+bool Judge::check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases,
+                        std::uint64_t input_seed) {
+  for (const Case& the_case : cases) {
+    const Outcome<bool> prepared = process.prepare(the_case, bank_.inputs_for(the_case, input_seed));
+    if (!prepared.ok()) return trial.fail_on(the_case, prepared.failure.verdict, prepared.failure.sentence);
+    const CheckRequest request{CheckDepth::full, options_.grade, random_bits()};
+    const Outcome<CheckedCall> called = process.call(random_bits(), request);
+    if (!called.ok()) return trial.fail_on(the_case, called.failure.verdict, called.failure.sentence);
+    if (!trial.take(the_case, called.value->report)) return false;
+  }
+  return true;
+}
+
+bool Judge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& reference, const Case& the_case,
+                      std::uint64_t input_seed, const StoppingRule& rule, int process_index,
+                      Measurement& measurement) {
+  const std::span<const TensorView> base = bank_.inputs_for(the_case, input_seed);
+  struct Side {
+    BenchProcess& process;
+    bool is_candidate;
+  };
+  Side sides[2] = {{candidate, true}, {reference, false}};
+  for (Side& side : sides) {
+    const Outcome<bool> prepared = side.process.prepare(the_case, base);
+    if (prepared.ok()) continue;
+    if (side.is_candidate)
+      return trial.fail_on(the_case, prepared.failure.verdict, prepared.failure.sentence);
+    return trial.fail(Verdict::engine_failed, "the reference failed to plan: " + prepared.failure.sentence);
+  }
+  // One call of `side` on the content of `key`: its time, or nothing when the evaluation has failed.
+  const auto call = [&](Side& side, std::uint64_t key, CheckDepth depth) -> std::optional<double> {
+    const Outcome<CheckedCall> called =
+        side.process.call(key, {depth, options_.grade, random_bits()});
+    if (!called.ok() && side.is_candidate) {
+      trial.fail_on(the_case, called.failure.verdict, called.failure.sentence);
+      return std::nullopt;
+    }
+    if (!called.ok() || (!side.is_candidate && called.value->report.verdict != Verdict::accepted)) {
+      trial.fail(Verdict::engine_failed,
+                 fmt::format("the reference failed on case {}: {}", the_case.name,
+                             called.ok() ? called.value->report.sentence : called.failure.sentence));
+      return std::nullopt;
+    }
+    if (side.is_candidate && !trial.take(the_case, called.value->report)) return std::nullopt;
+    return static_cast<double>(called.value->wall_ns);
+  };
+  // The first call of a process pays for page faults and lazy binding: it is checked in full and not counted.
+  if (!call(sides[0], random_bits(), CheckDepth::full)) return false;
+  if (!call(sides[1], random_bits(), CheckDepth::quick)) return false;
+  bool candidate_first = false;
+  for (int pair = 0; pair < rule.pairs_per_process; ++pair) {
+    // AB BA blocks: the first order of a block is drawn, the second is its mirror, so the order effect cancels.
+    candidate_first = pair % 2 == 0 ? random_bits() % 2 == 0 : !candidate_first;
+    const std::uint64_t key = random_bits();
+    double time_ns[2] = {0, 0};
+    for (int turn = 0; turn < 2; ++turn) {
+      const int index = (turn == 0) == candidate_first ? 0 : 1;
+      const CheckDepth depth = random_bits() % kFullCheckOneIn == 0 ? CheckDepth::full : CheckDepth::quick;
+      const std::optional<double> time = call(sides[index], key, depth);
+      if (!time) return false;
+      time_ns[index] = *time;
+    }
+    measurement.samples.candidate_ns.push_back(time_ns[0]);
+    measurement.samples.reference_ns.push_back(time_ns[1]);
+    measurement.samples.candidate_first.push_back(candidate_first ? 1 : 0);
+    measurement.samples.process.push_back(process_index);
+  }
+  return true;
+}
+
+bool Judge::time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
+                       const CompareRequest& request, std::uint64_t input_seed, int process_index) {
+  const auto lock = TimingLock::acquire(options_.on_lock_wait);
+  if (!lock.ok()) return trial.fail(Verdict::engine_failed, lock.error().text());
+  for (int i = 0; i < 3; ++i)
+    if (const Outcome<CallTime> empty = candidate.empty_call(); empty.ok())
+      trial.empty_call_ns.push_back(static_cast<double>(empty.value->wall_ns));
+  std::vector<Measurement>& measurements = trial.evaluation.measurements;
+  if (measurements.empty())
+    for (const Case& the_case : request.timed_cases)
+      measurements.push_back({.case_name = the_case.name,
+                              .reference = request.reference.id,
+                              .threads = request.threads,
+                              .samples = {},
+                              .stopping_rule = request.rule.text(),
+                              .stop_reason = "all pairs taken",
+                              .noise_floor = 0,
+                              .summary = {}});
+  for (std::size_t i = 0; i < request.timed_cases.size(); ++i)
+    if (!time_case(trial, candidate, reference, request.timed_cases[i], input_seed, request.rule,
+                   process_index, measurements[i]))
+      return false;
+  for (Measurement& measurement : measurements) {
+    const double bracket_ns = median(measurement.samples.candidate_ns);
+    measurement.noise_floor = delta_for(measurement.case_name, bracket_ns);
+    measurement.summary =
+        summarise_pairs(measurement.samples, request.rule.confidence, measurement.noise_floor);
+  }
+  return true;
+}
+
+bool clear_already(const StoppingRule& rule, const std::vector<Measurement>& measurements) {
+  if (rule.clear_ratio <= 1) return false;
+  return std::all_of(measurements.begin(), measurements.end(), [&](const Measurement& measurement) {
+    return measurement.summary.low > rule.clear_ratio || measurement.summary.high < 1 / rule.clear_ratio;
+  });
+}
+
+// The last word on a trial: what weakens it, and whether a time is too good to be true.
+void Judge::finish(Trial& trial) {
+  Evaluation& evaluation = trial.evaluation;
+  const double empty_ns = median(trial.empty_call_ns);
+  for (const Measurement& measurement : evaluation.measurements) {
+    const auto floor = floor_ns_.find(measurement.case_name);
+    if (evaluation.verdict == Verdict::accepted && floor != floor_ns_.end() &&
+        measurement.summary.candidate_ns < floor->second)
+      trial.fail(Verdict::below_physics_floor,
+                 fmt::format("case {}: {:.0f} ns is below {:.0f} ns, the least time in which this machine "
+                             "moves the compulsory bytes",
+                             measurement.case_name, measurement.summary.candidate_ns, floor->second));
+    if (measurement.summary.candidate_ns < kLeastBracketInEmptyCalls * empty_ns)
+      evaluation.weaknesses.push_back(
+          fmt::format("case {}: a call of {:.0f} us is shorter than {} empty calls of {:.1f} us",
+                      measurement.case_name, measurement.summary.candidate_ns / 1e3,
+                      kLeastBracketInEmptyCalls, empty_ns / 1e3));
+  }
+  evaluation.ended_unix_ms = clock_.unix_ms();
+  evaluation = make_evaluation(std::move(evaluation));
+}
+
+Evaluation Judge::check(const Subject& subject, const std::vector<Case>& cases) {
+  Trial trial;
+  trial.evaluation = {.candidate_id = subject.id, .stage = Stage::manual, .verdict = Verdict::accepted,
+                      .grade = options_.grade};
+  trial.evaluation.started_unix_ms = clock_.unix_ms();
+  const std::int64_t began = clock_.monotonic_ns();
+  std::unique_ptr<BenchProcess> process;
+  if (start(trial, subject, 1, cases, process))
+    check_cases(trial, *process, cases, derive_seed(options_.seed, "check"));
+  trial.evaluation.check_s = seconds_since(clock_, began);
+  finish(trial);
+  return std::move(trial.evaluation);
+}
+
+Evaluation Judge::screen(const Subject& candidate, const Subject& reference,
+                         const std::vector<Case>& check_cases_list, const std::vector<Case>& timed_cases) {
+  Trial trial;
+  trial.evaluation = {.candidate_id = candidate.id, .stage = Stage::screen, .verdict = Verdict::accepted,
+                      .grade = options_.grade};
+  trial.evaluation.started_unix_ms = clock_.unix_ms();
+  const std::uint64_t input_seed = derive_seed(options_.seed, "screen");
+  std::int64_t began = clock_.monotonic_ns();
+  std::unique_ptr<BenchProcess> process;
+  bool alive = start(trial, candidate, 1, joined(check_cases_list, timed_cases), process) &&
+               check_cases(trial, *process, check_cases_list, input_seed);
+  trial.evaluation.check_s = seconds_since(clock_, began);
+  began = clock_.monotonic_ns();
+  if (alive && screen_reference_id_ != reference.id) {
+    screen_reference_.reset();
+    screen_reference_id_.clear();
+    Trial aside;  // the reference's sandbox is not the candidate's
+    alive = start(aside, reference, 1, timed_cases, screen_reference_);
+    if (alive)
+      screen_reference_id_ = reference.id;
+    else
+      trial.fail(Verdict::engine_failed, "the reference did not start: " + aside.evaluation.reason);
+  }
+  if (alive) {
+    const CompareRequest request{candidate, reference, {}, timed_cases, screen_rule(), Stage::screen, 1};
+    alive = time_cases(trial, *process, *screen_reference_, request, input_seed, 0);
+    // A reference that failed is not asked again: the next screen starts it afresh.
+    if (!alive && trial.evaluation.verdict == Verdict::engine_failed) screen_reference_id_.clear();
+  }
+  trial.evaluation.measure_s = seconds_since(clock_, began);
+  finish(trial);
+  return std::move(trial.evaluation);
+}
+
+Evaluation Judge::compare(const CompareRequest& request) {
+  Trial trial;
+  trial.evaluation = {.candidate_id = request.candidate.id, .stage = request.stage,
+                      .verdict = Verdict::accepted, .grade = options_.grade};
+  trial.evaluation.started_unix_ms = clock_.unix_ms();
+  const std::vector<Case> all = joined(request.check_cases, request.timed_cases);
+  for (int index = 0; index < request.rule.processes; ++index) {
+    // Drawn now, after the candidate was fixed: nothing that it was tuned on comes back.
+    const std::uint64_t input_seed = random_bits();
+    std::int64_t began = clock_.monotonic_ns();
+    std::unique_ptr<BenchProcess> candidate;
+    std::unique_ptr<BenchProcess> reference;
+    bool alive = start(trial, request.candidate, request.threads, all, candidate);
+    if (alive) {
+      Trial aside;
+      alive = start(aside, request.reference, request.threads, request.timed_cases, reference) ||
+              trial.fail(Verdict::engine_failed,
+                         "the reference did not start: " + aside.evaluation.reason);
+    }
+    if (alive && index == 0) alive = check_cases(trial, *candidate, request.check_cases, input_seed);
+    trial.evaluation.check_s += seconds_since(clock_, began);
+    began = clock_.monotonic_ns();
+    if (alive) alive = time_cases(trial, *candidate, *reference, request, input_seed, index);
+    trial.evaluation.measure_s += seconds_since(clock_, began);
+    bank_.forget(input_seed);
+    if (!alive) break;
+    if (index + 1 < request.rule.processes && clear_already(request.rule, trial.evaluation.measurements)) {
+      for (Measurement& measurement : trial.evaluation.measurements)
+        measurement.stop_reason = fmt::format("clear beyond {} x after {} processes",
+                                              request.rule.clear_ratio, index + 1);
+      break;
+    }
+  }
+  finish(trial);
+  return std::move(trial.evaluation);
+}
+
+Outcome<Judge::CeilingTime> Judge::time_trusted(const Subject& subject, const Case& the_case, int repeats) {
+  using Timed = Outcome<CeilingTime>;
+  Trial trial;
+  std::unique_ptr<BenchProcess> process;
+  if (!start(trial, subject, 1, std::span(&the_case, 1), process))
+    return Timed{std::nullopt, {trial.evaluation.verdict, trial.evaluation.reason}};
+  const std::uint64_t input_seed = derive_seed(options_.seed, "screen");
+  const Outcome<bool> prepared = process->prepare(the_case, bank_.inputs_for(the_case, input_seed));
+  if (!prepared.ok()) return Timed{std::nullopt, prepared.failure};
+  const auto lock = TimingLock::acquire(options_.on_lock_wait);
+  if (!lock.ok()) return Timed{std::nullopt, {Verdict::engine_failed, lock.error().text()}};
+  std::vector<double> times_ns;
+  for (int i = 0; i <= repeats; ++i) {
+    const Outcome<std::int64_t> time = process->call_unchecked(random_bits());
+    if (!time.ok()) return Timed{std::nullopt, time.failure};
+    if (i > 0) times_ns.push_back(static_cast<double>(*time.value));
+  }
+  return Timed{CeilingTime{median(times_ns), process->notes()}, {}};
+}
+
+}  // namespace kbeam

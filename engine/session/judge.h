@@ -1,0 +1,96 @@
+// One evaluation: checks a subject on every case and times it against a reference in interleaved pairs.
+// Decides nothing about the search; returns an Evaluation whose samples anyone can decide from again.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "measure/statistics.h"
+#include "model/evaluation.h"
+#include "model/problem.h"
+#include "session/bench_process.h"
+#include "session/input_bank.h"
+
+namespace kbeam {
+
+struct JudgeOptions {
+  std::filesystem::path runner;
+  std::vector<int> candidate_cpus{1};  // all that may be used; a measurement on t threads takes the first t
+  SandboxLevel least_sandbox = SandboxLevel::rlimits;
+  std::string grade;
+  std::uint64_t seed = 0;
+  double call_timeout_s = 10;
+  std::function<void(const std::string& holder)> on_lock_wait;
+};
+
+struct CompareRequest {
+  Subject candidate;
+  Subject reference;
+  std::vector<Case> check_cases;  // checked in full before anything is timed, in the first process
+  std::vector<Case> timed_cases;
+  StoppingRule rule;
+  Stage stage = Stage::manual;
+  int threads = 1;
+};
+
+class Judge {
+ public:
+  Judge(const Problem& problem, ProblemCode& code, JudgeOptions options, const Clock& clock);
+
+  Evaluation check(const Subject& subject, const std::vector<Case>& cases);
+
+  // The reference's process is kept from one screen to the next; everything else is fresh.
+  Evaluation screen(const Subject& candidate, const Subject& reference, const std::vector<Case>& check_cases,
+                    const std::vector<Case>& timed_cases);
+
+  // Fresh processes on both sides, `rule.processes` times, with new base inputs each time.
+  Evaluation compare(const CompareRequest& request);
+
+  // The median time of trusted code (a ceiling, a baseline to choose from), unchecked, and what its plan noted.
+  struct CeilingTime {
+    double median_ns = 0;
+    std::map<std::string, std::string> notes;
+  };
+  Outcome<CeilingTime> time_trusted(const Subject& subject, const Case& the_case, int repeats);
+
+  // |median log-ratio| of identical subjects on a case, once an A/A control has been run: widens delta.
+  void set_noise(const std::string& case_name, double aa_log_ratio_median);
+  // A median below this is not believed: below_physics_floor.
+  void set_floor(const std::string& case_name, double least_ns);
+  double delta_for(const std::string& case_name, double bracket_ns) const;
+
+  const std::string& grade() const { return options_.grade; }
+
+ private:
+  struct Trial;  // the evaluation in hand
+  Seat seat(int threads) const;
+  bool start(Trial& trial, const Subject& subject, int threads, std::span<const Case> cases,
+             std::unique_ptr<BenchProcess>& process);
+  bool check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases, std::uint64_t input_seed);
+  bool time_case(Trial& trial, BenchProcess& candidate, BenchProcess& reference, const Case& the_case,
+                 std::uint64_t input_seed, const StoppingRule& rule, int process_index, Measurement& measurement);
+  bool time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& reference, const CompareRequest& request,
+                  std::uint64_t input_seed, int process_index);
+  void finish(Trial& trial);
+
+  const Problem& problem_;
+  ProblemCode& code_;
+  JudgeOptions options_;
+  const Clock& clock_;
+  InputBank bank_;
+  std::map<std::string, double> noise_;
+  std::map<std::string, double> floor_ns_;
+  std::unique_ptr<BenchProcess> screen_reference_;
+  std::string screen_reference_id_;
+};
+
+// The pairs that a stopping rule asks for end early when the ratio is clear after the first process.
+bool clear_already(const StoppingRule& rule, const std::vector<Measurement>& measurements);
+
+}  // namespace kbeam
