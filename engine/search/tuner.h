@@ -2,44 +2,36 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "model/candidate.h"
+#include "search/knob_space.h"
 
 namespace kbeam {
-
-// The settings that satisfy every constraint. A constraint that cannot be evaluated from knobs alone is left to
-// the compiler.
-class KnobSpace {
- public:
-  KnobSpace(std::vector<Knob> knobs, std::vector<KnobConstraint> constraints);
-  const std::vector<Knob>& knobs() const { return knobs_; }
-  KnobValues defaults() const;
-  bool allows(const KnobValues& values) const;
-  std::int64_t size() const;  // before constraints
-  // Settings that differ in one knob, next choices first.
-  std::vector<KnobValues> neighbours(const KnobValues& values) const;
-
- private:
-  std::vector<Knob> knobs_;
-  std::vector<KnobConstraint> constraints_;
-};
 
 class Tuner {
  public:
   virtual ~Tuner() = default;
   virtual std::string name() const = 0;
-  // Never the same setting twice; nothing when none is left.
+  // Never the same setting twice, nor one that was told or excluded; nothing when none is left.
   virtual std::optional<KnobValues> ask() = 0;
-  // Larger is better; failed settings are told as nothing.
+  // Larger is better; failed settings are told as nothing. Takes settings that it never asked for,
+  // and a second score of one setting, which replaces the first.
   virtual void tell(const KnobValues& values, std::optional<double> score) = 0;
+  // Somebody else is trying it: do not ask for it.
+  virtual void exclude(const KnobValues& values) = 0;
+  // What the last ask was derived from; nothing for a random or default setting.
+  virtual std::optional<KnobValues> parent() const = 0;
 };
 
+// Uniform over the allowed settings that are left.
 std::unique_ptr<Tuner> make_random_tuner(const KnobSpace& space, std::uint64_t seed);
+
+// Default first, a few random starts, then first improvement from the best: neighbours in one knob
+// in random order, near ones first. A local optimum is left by changing several knobs of the best
+// at once.
 std::unique_ptr<Tuner> make_local_search_tuner(const KnobSpace& space, std::uint64_t seed);
 
 }  // namespace kbeam
