@@ -1,15 +1,14 @@
-// The one SQLite file of a run. An append-only event log is the truth; tables are derived from it and can be
-// rebuilt. Sources, logs and raw samples are stored by content. One writer, many readers (WAL, synchronous FULL).
+// The one SQLite file of a run. An append-only event log is the truth; tables are derived from it
+// and can be rebuilt. Sources, logs and raw samples are stored by content. One writer, many readers
+// (WAL, synchronous FULL). What is read is compared with its hash, so a changed byte is an error
+// that names what it hit, never a wrong number. An Archive is used by one thread at a time.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -23,13 +22,15 @@ namespace kbeam {
 struct Event {
   std::int64_t sequence = 0;
   std::int64_t unix_ms = 0;
-  std::string kind;  // "idea", "candidate", "evaluation", "decision", "family", "champion", "phase", "stop"
+  std::string kind;  // "campaign", "idea", "candidate", "artifact", "evaluation", "decision", or
+                     // the loop's own
   std::string body;  // JSON
 };
 
 // Why the loop did what it did: written for every choice, shown by report and status.
 struct Decision {
-  std::string what;     // "accepted as champion of n64", "rejected", "retired family recursive", "winner"
+  std::string
+      what;  // "accepted as champion of n64", "rejected", "retired family recursive", "winner"
   std::string subject;  // candidate id, family or case
   std::string why;
 };
@@ -39,37 +40,49 @@ struct AttemptRow {  // one line of attempts_log.md
   Candidate candidate;  // sources empty; source_hash per row in source_hashes
   std::vector<std::string> source_hashes;
   Idea idea;
-  std::string decision;
+  std::string decision;  // every decision on this candidate, oldest first, one a line
 };
 
 class Archive {
  public:
-  static Result<std::unique_ptr<Archive>> create(const std::filesystem::path& file, const CampaignConfig& config,
+  static Result<std::unique_ptr<Archive>> create(const std::filesystem::path& file,
+                                                 const CampaignConfig& config,
                                                  const Environment& environment);
   static Result<std::unique_ptr<Archive>> open_for_append(const std::filesystem::path& file);
   static Result<std::unique_ptr<Archive>> open_read_only(const std::filesystem::path& file);
   virtual ~Archive() = default;
 
-  // Every append is durable when it returns.
+  // Every append is durable when it returns, and leaves nothing when it fails. An idea or candidate
+  // that is already there is not added again; another one under its id is an error.
   virtual Result<void> append_idea(const Idea& idea) = 0;
   virtual Result<void> append_candidate(const Candidate& candidate) = 0;
-  virtual Result<void> append_artifact(const std::string& candidate_id, const Artifact& artifact) = 0;
+  virtual Result<void> append_artifact(const std::string& candidate_id,
+                                       const Artifact& artifact) = 0;
   virtual Result<void> append_evaluation(const Evaluation& evaluation) = 0;
   virtual Result<void> append_decision(const Decision& decision) = 0;
-  virtual Result<void> append_event(const std::string& kind, const Json& body) = 0;  // anything else
+  virtual Result<void> append_event(const std::string& kind,
+                                    const Json& body) = 0;  // any kind but those above
 
   virtual CampaignConfig config() const = 0;
   virtual Environment environment() const = 0;
   virtual Result<std::vector<Event>> events(std::int64_t after_sequence = 0) const = 0;
   virtual Result<std::vector<Idea>> ideas() const = 0;
-  virtual Result<std::optional<Candidate>> find_candidate(const std::string& id) const = 0;  // with sources
-  virtual Result<std::vector<Candidate>> candidates() const = 0;                             // with sources
-  virtual Result<std::vector<Evaluation>> evaluations() const = 0;  // samples included, summaries recomputed
+  virtual Result<std::optional<Candidate>> find_candidate(
+      const std::string& id) const = 0;                           // with sources
+  virtual Result<std::vector<Candidate>> candidates() const = 0;  // with sources
+  // Samples included. Summaries are as they were when the decision was made: who relies on one
+  // recomputes it from the samples first (this module knows no statistics).
+  virtual Result<std::vector<Evaluation>> evaluations() const = 0;
   virtual Result<std::vector<Decision>> decisions() const = 0;
   virtual Result<std::vector<AttemptRow>> attempts() const = 0;
   // The last event of `kind`, as the resumed loop and status need it.
   virtual Result<std::optional<Json>> last_event(const std::string& kind) const = 0;
   virtual Result<int> count_evaluations() const = 0;
+
+  // Derives every table anew from the events; for tables that were damaged or edited.
+  virtual Result<void> rebuild_tables() = 0;
+  // Reads everything: the first event or blob that is not as it was written is named.
+  virtual Result<void> verify() const = 0;
 };
 
 }  // namespace kbeam

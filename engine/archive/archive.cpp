@@ -1,0 +1,387 @@
+#include "archive/archive.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "archive/database.h"
+#include "archive/derived_tables.h"
+#include "archive/schema.h"
+#include "archive/stored_forms.h"
+#include "archive/writer_lock.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "model/json_forms.h"
+
+namespace kbeam {
+namespace {
+
+constexpr std::array<std::string_view, 6> kTypedKinds{"campaign", "idea",       "candidate",
+                                                      "artifact", "evaluation", "decision"};
+
+// Events with the hash of the event before each, so that any subset can be verified.
+constexpr std::string_view kSelectEvents =
+    "SELECT e.sequence, e.unix_ms, e.kind, e.body, e.hash, IFNULL(p.hash, '') FROM events e "
+    "LEFT JOIN events p ON p.sequence = e.sequence - 1 ";
+
+std::string chained_hash(const std::string& previous, const Event& event) {
+  return Hasher()
+      .field(previous)
+      .field(event.sequence)
+      .field(event.unix_ms)
+      .field(event.kind)
+      .field(event.body)
+      .hex();
+}
+
+Json decision_body(const Decision& decision) {
+  return {{"what", decision.what}, {"subject", decision.subject}, {"why", decision.why}};
+}
+
+class SqliteArchive final : public Archive {
+ public:
+  SqliteArchive(Database database, std::optional<WriterLock> lock)
+      : lock_(std::move(lock)), database_(std::move(database)) {}
+
+  Result<void> start(const CampaignConfig& config, const Environment& environment) {
+    config_ = config;
+    environment_ = environment;
+    return append("campaign",
+                  {Json{{"config", to_json(config)}, {"environment", to_json(environment)}}, {}});
+  }
+
+  Result<void> load() {
+    ASSIGN_OR_RETURN(const std::optional<Json> campaign, last_event("campaign"));
+    if (!campaign)
+      return Error{ErrorCode::corrupt, "open archive " + path(), "it holds no campaign",
+                   "the run was killed before it began; start it again in another folder"};
+    ASSIGN_OR_RETURN(config_, campaign_config_from_json(campaign->value("config", Json())));
+    ASSIGN_OR_RETURN(environment_, environment_from_json(campaign->value("environment", Json())));
+    return {};
+  }
+
+  Result<void> append_idea(const Idea& idea) override {
+    return append_once("ideas", idea.id, "idea", {to_json(idea), {}});
+  }
+  Result<void> append_candidate(const Candidate& candidate) override {
+    return append_once("candidates", candidate.id, "candidate", store_candidate(candidate));
+  }
+  Result<void> append_artifact(const std::string& candidate_id, const Artifact& artifact) override {
+    return append("artifact", store_artifact(candidate_id, artifact));
+  }
+  Result<void> append_evaluation(const Evaluation& evaluation) override {
+    return append("evaluation", store_evaluation(make_evaluation(evaluation)));
+  }
+  Result<void> append_decision(const Decision& decision) override {
+    return append("decision", {decision_body(decision), {}});
+  }
+  Result<void> append_event(const std::string& kind, const Json& body) override {
+    CHECK(std::ranges::find(kTypedKinds, kind) == kTypedKinds.end(),
+          "this kind of event has an append function of its own");
+    return append(kind, {body, {}});
+  }
+
+  CampaignConfig config() const override { return config_; }
+  Environment environment() const override { return environment_; }
+
+  Result<std::vector<Event>> events(std::int64_t after_sequence) const override {
+    ASSIGN_OR_RETURN(
+        Statement select,
+        database_.prepare(std::string(kSelectEvents) + "WHERE e.sequence > ? ORDER BY e.sequence"));
+    select.bind(after_sequence);
+    return read_events(select);
+  }
+
+  Result<std::vector<Idea>> ideas() const override {
+    return read_all<Idea>("idea", [](Json body) { return idea_from_json(body); });
+  }
+
+  Result<std::optional<Candidate>> find_candidate(const std::string& id) const override {
+    ASSIGN_OR_RETURN(const std::optional<Event> event, event_behind("candidates", id));
+    if (!event) return std::optional<Candidate>();
+    ASSIGN_OR_RETURN(Json body, parse_event(*event));
+    ASSIGN_OR_RETURN(Candidate candidate, restore_candidate(std::move(body), fetcher()));
+    return std::optional<Candidate>(std::move(candidate));
+  }
+
+  Result<std::vector<Candidate>> candidates() const override {
+    return read_all<Candidate>(
+        "candidate", [&](Json body) { return restore_candidate(std::move(body), fetcher()); });
+  }
+
+  Result<std::vector<Evaluation>> evaluations() const override {
+    return read_all<Evaluation>(
+        "evaluation", [&](Json body) { return restore_evaluation(std::move(body), fetcher()); });
+  }
+
+  Result<std::vector<Decision>> decisions() const override {
+    return read_all<Decision>("decision", [](const Json& body) -> Result<Decision> {
+      return Decision{body.value("what", ""), body.value("subject", ""), body.value("why", "")};
+    });
+  }
+
+  Result<std::vector<AttemptRow>> attempts() const override;
+
+  Result<std::optional<Json>> last_event(const std::string& kind) const override {
+    ASSIGN_OR_RETURN(Statement select,
+                     database_.prepare(std::string(kSelectEvents) +
+                                       "WHERE e.kind = ? ORDER BY e.sequence DESC LIMIT 1"));
+    select.bind(kind);
+    ASSIGN_OR_RETURN(const std::vector<Event> found, read_events(select));
+    if (found.empty()) return std::optional<Json>();
+    ASSIGN_OR_RETURN(Json body, parse_event(found.front()));
+    return std::optional<Json>(std::move(body));
+  }
+
+  Result<int> count_evaluations() const override {
+    ASSIGN_OR_RETURN(const std::int64_t count,
+                     database_.number("SELECT COUNT(*) FROM evaluations"));
+    return static_cast<int>(count);
+  }
+
+  Result<void> rebuild_tables() override {
+    ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(database_));
+    ASSIGN_OR_RETURN(const std::vector<Event> all, events(0));
+    RETURN_IF_ERROR(clear_derived_tables(database_));
+    for (const Event& event : all) {
+      ASSIGN_OR_RETURN(const Json body, parse_event(event));
+      RETURN_IF_ERROR(derive_rows(database_, event, body));
+    }
+    return transaction.commit();
+  }
+
+  Result<void> verify() const override {
+    ASSIGN_OR_RETURN(const std::vector<Event> all, events(0));
+    ASSIGN_OR_RETURN(Statement blobs, database_.prepare("SELECT hash, bytes FROM blobs"));
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool row, blobs.step());
+      if (!row) return {};
+      RETURN_IF_ERROR(verify_blob(blobs.text(0), blobs.blob(1)));
+    }
+  }
+
+ private:
+  std::string path() const { return database_.file().string(); }
+
+  Error damaged(const std::string& what) const {
+    return {ErrorCode::corrupt, "read archive " + path(), what + " is not as it was written",
+            "the file was changed or the disk is failing: restore it from a copy"};
+  }
+
+  Result<void> verify_blob(const std::string& hash, const std::string& bytes) const {
+    if (sha256_hex(bytes) != hash) return damaged("blob " + hash);
+    return {};
+  }
+
+  FetchBlob fetcher() const {
+    return [this](const std::string& hash) { return fetch_blob(hash); };
+  }
+
+  Result<std::string> fetch_blob(const std::string& hash) const {
+    ASSIGN_OR_RETURN(Statement select, database_.prepare("SELECT bytes FROM blobs WHERE hash = ?"));
+    select.bind(hash);
+    ASSIGN_OR_RETURN(const bool row, select.step());
+    if (!row) return damaged("blob " + hash + " is missing, so the record that names it");
+    std::string bytes = select.blob(0);
+    RETURN_IF_ERROR(verify_blob(hash, bytes));
+    return bytes;
+  }
+
+  Result<std::vector<Event>> read_events(Statement& select) const {
+    std::vector<Event> found;
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool row, select.step());
+      if (!row) return found;
+      Event event{select.integer(0), select.integer(1), select.text(2), select.text(3)};
+      if (chained_hash(select.text(5), event) != select.text(4))
+        return damaged("event " + std::to_string(event.sequence) + " (" + event.kind +
+                       "), or the event before it,");
+      found.push_back(std::move(event));
+    }
+  }
+
+  Result<Json> parse_event(const Event& event) const {
+    return parse_json(event.body, "event " + std::to_string(event.sequence) + " of " + path());
+  }
+
+  Result<std::vector<Event>> events_of(const std::string& kind) const {
+    ASSIGN_OR_RETURN(Statement select, database_.prepare(std::string(kSelectEvents) +
+                                                         "WHERE e.kind = ? ORDER BY e.sequence"));
+    select.bind(kind);
+    return read_events(select);
+  }
+
+  template <typename Noun, typename Restore>
+  Result<std::vector<Noun>> read_all(const std::string& kind, const Restore& restore) const {
+    ASSIGN_OR_RETURN(const std::vector<Event> found, events_of(kind));
+    std::vector<Noun> nouns;
+    for (const Event& event : found) {
+      ASSIGN_OR_RETURN(Json body, parse_event(event));
+      ASSIGN_OR_RETURN(nouns.emplace_back(), restore(std::move(body)));
+    }
+    return nouns;
+  }
+
+  // The event that made the row `id` of a derived table.
+  Result<std::optional<Event>> event_behind(const std::string& table, const std::string& id) const {
+    ASSIGN_OR_RETURN(Statement select,
+                     database_.prepare(std::string(kSelectEvents) + "JOIN " + table +
+                                       " t ON t.sequence = e.sequence WHERE t.id = ?"));
+    select.bind(id);
+    ASSIGN_OR_RETURN(std::vector<Event> found, read_events(select));
+    if (found.empty()) return std::optional<Event>();
+    return std::optional<Event>(std::move(found.front()));
+  }
+
+  Result<void> append_once(const std::string& table, const std::string& id, const std::string& kind,
+                           const Stored& stored) {
+    ASSIGN_OR_RETURN(const std::optional<Event> known, event_behind(table, id));
+    if (!known) return append(kind, stored);
+    if (known->body == json_text(stored.body)) return {};
+    return Error{ErrorCode::bad_input, "record " + kind + " " + id + " in archive " + path(),
+                 "another " + kind + " has that id", "derive ids from content"};
+  }
+
+  struct Tip {  // of the event log
+    std::int64_t sequence = 0;
+    std::string hash;
+  };
+  Result<Tip> find_tip() const {
+    ASSIGN_OR_RETURN(
+        Statement last,
+        database_.prepare("SELECT sequence, hash FROM events ORDER BY sequence DESC LIMIT 1"));
+    ASSIGN_OR_RETURN(const bool any, last.step());
+    return any ? Tip{last.integer(0), last.text(1)} : Tip{};
+  }
+
+  // The one place that writes: content, event and rows become visible and durable together or not
+  // at all.
+  Result<void> append(const std::string& kind, const Stored& stored) {
+    CHECK(lock_.has_value(), "a read-only archive is not appended to");
+    Result<void> done = write(kind, stored);
+    if (done.ok()) return done;
+    Error error = done.error();
+    error.attempted = "record " + kind + " in archive " + path();
+    return error;
+  }
+
+  Result<void> write(const std::string& kind, const Stored& stored) {
+    ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(database_));
+    for (const Blob& blob : stored.blobs) {
+      ASSIGN_OR_RETURN(Statement insert,
+                       database_.prepare("INSERT OR IGNORE INTO blobs VALUES (?, ?)"));
+      RETURN_IF_ERROR(insert.bind(blob.hash).bind_blob(blob.bytes).run());
+    }
+    ASSIGN_OR_RETURN(const Tip tip, find_tip());
+    const Event event{tip.sequence + 1, SystemClock().unix_ms(), kind, json_text(stored.body)};
+    const std::string hash = chained_hash(tip.hash, event);
+    ASSIGN_OR_RETURN(Statement insert,
+                     database_.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?)"));
+    insert.bind(event.sequence).bind(event.unix_ms).bind(event.kind).bind(event.body).bind(hash);
+    RETURN_IF_ERROR(insert.run());
+    // From the text as stored, so that a rebuild gives the same rows.
+    ASSIGN_OR_RETURN(const Json body, parse_event(event));
+    RETURN_IF_ERROR(derive_rows(database_, event, body));
+    return transaction.commit();
+  }
+
+  // Destroyed after the database: the lock is held until the last byte is written.
+  std::optional<WriterLock> lock_;
+  Database database_;
+  CampaignConfig config_;
+  Environment environment_;
+};
+
+Result<std::vector<AttemptRow>> SqliteArchive::attempts() const {
+  std::map<std::string, std::pair<Candidate, std::vector<std::string>>> by_id;
+  ASSIGN_OR_RETURN(const std::vector<Event> candidate_events, events_of("candidate"));
+  for (const Event& event : candidate_events) {
+    ASSIGN_OR_RETURN(Json body, parse_event(event));
+    std::vector<std::string> hashes = source_hashes(body);
+    const FetchBlob without_source = [](const std::string&) { return std::string(); };
+    ASSIGN_OR_RETURN(Candidate candidate, restore_candidate(std::move(body), without_source));
+    const std::string id = candidate.id;
+    by_id[id] = {std::move(candidate), std::move(hashes)};
+  }
+  std::map<std::string, Idea> idea_by_id;
+  ASSIGN_OR_RETURN(const std::vector<Idea> every_idea, ideas());
+  for (const Idea& idea : every_idea) idea_by_id[idea.id] = idea;
+  std::map<std::string, std::string> decision_by_id;
+  ASSIGN_OR_RETURN(const std::vector<Decision> every_decision, decisions());
+  for (const Decision& decision : every_decision) {
+    std::string& lines = decision_by_id[decision.subject];
+    if (!lines.empty()) lines += '\n';
+    lines += decision.what + ": " + decision.why;
+  }
+  ASSIGN_OR_RETURN(std::vector<Evaluation> every_evaluation, evaluations());
+  std::vector<AttemptRow> rows;
+  for (Evaluation& evaluation : every_evaluation) {
+    AttemptRow& row = rows.emplace_back();
+    row.evaluation = std::move(evaluation);
+    const std::string& id = row.evaluation.candidate_id;
+    if (const auto found = by_id.find(id); found != by_id.end())
+      std::tie(row.candidate, row.source_hashes) = found->second;
+    row.idea = idea_by_id[row.candidate.idea_id];
+    row.decision = decision_by_id[id];
+  }
+  return rows;
+}
+
+// Foreign and newer files are refused before anything in them changes.
+Result<Database> open_for_writing(const std::filesystem::path& file, OpenMode mode) {
+  ASSIGN_OR_RETURN(Database database, Database::open(file, mode));
+  RETURN_IF_ERROR(migrate(database));
+  RETURN_IF_ERROR(database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"));
+  return database;
+}
+
+Result<std::unique_ptr<Archive>> create_new(const std::filesystem::path& file,
+                                            const CampaignConfig& config,
+                                            const Environment& environment, WriterLock lock) {
+  ASSIGN_OR_RETURN(Database database, open_for_writing(file, OpenMode::create));
+  auto archive = std::make_unique<SqliteArchive>(std::move(database), std::move(lock));
+  RETURN_IF_ERROR(archive->start(config, environment));
+  return std::unique_ptr<Archive>(std::move(archive));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Archive>> Archive::create(const std::filesystem::path& file,
+                                                 const CampaignConfig& config,
+                                                 const Environment& environment) {
+  ASSIGN_OR_RETURN(WriterLock lock, WriterLock::take(file));
+  std::error_code trouble;
+  const bool was_there = std::filesystem::exists(file, trouble);
+  Result<std::unique_ptr<Archive>> archive = create_new(file, config, environment, std::move(lock));
+  if (archive.ok() || was_there) return archive;
+  // Half an archive would only stand in the way of the next attempt.
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"})
+    std::filesystem::remove(file.string() + suffix, trouble);
+  return archive;
+}
+
+Result<std::unique_ptr<Archive>> Archive::open_for_append(const std::filesystem::path& file) {
+  std::error_code trouble;
+  if (!std::filesystem::exists(file, trouble))
+    return Database::open(file, OpenMode::append).error();
+  ASSIGN_OR_RETURN(WriterLock lock, WriterLock::take(file));
+  ASSIGN_OR_RETURN(Database database, open_for_writing(file, OpenMode::append));
+  auto archive = std::make_unique<SqliteArchive>(std::move(database), std::move(lock));
+  RETURN_IF_ERROR(archive->load());
+  return std::unique_ptr<Archive>(std::move(archive));
+}
+
+Result<std::unique_ptr<Archive>> Archive::open_read_only(const std::filesystem::path& file) {
+  ASSIGN_OR_RETURN(Database database, Database::open(file, OpenMode::read_only));
+  RETURN_IF_ERROR(require_current_schema(database));
+  auto archive = std::make_unique<SqliteArchive>(std::move(database), std::nullopt);
+  RETURN_IF_ERROR(archive->load());
+  return std::unique_ptr<Archive>(std::move(archive));
+}
+
+}  // namespace kbeam
