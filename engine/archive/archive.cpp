@@ -145,6 +145,7 @@ class SqliteArchive final : public Archive {
   }
 
   Result<void> rebuild_tables() override {
+    CHECK(lock_.has_value(), "a read-only archive is not rebuilt");
     ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(database_));
     ASSIGN_OR_RETURN(const std::vector<Event> all, events(0));
     RETURN_IF_ERROR(clear_derived_tables(database_));
@@ -333,17 +334,16 @@ Result<std::vector<AttemptRow>> SqliteArchive::attempts() const {
 }
 
 // Foreign and newer files are refused before anything in them changes.
-Result<Database> open_for_writing(const std::filesystem::path& file, OpenMode mode) {
-  ASSIGN_OR_RETURN(Database database, Database::open(file, mode));
+Result<void> prepare_for_writing(Database& database) {
   RETURN_IF_ERROR(migrate(database));
-  RETURN_IF_ERROR(database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"));
-  return database;
+  return database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
 }
 
 Result<std::unique_ptr<Archive>> create_new(const std::filesystem::path& file,
                                             const CampaignConfig& config,
                                             const Environment& environment, WriterLock lock) {
-  ASSIGN_OR_RETURN(Database database, open_for_writing(file, OpenMode::create));
+  ASSIGN_OR_RETURN(Database database, Database::open(file, OpenMode::create));
+  RETURN_IF_ERROR(prepare_for_writing(database));
   auto archive = std::make_unique<SqliteArchive>(std::move(database), std::move(lock));
   RETURN_IF_ERROR(archive->start(config, environment));
   return std::unique_ptr<Archive>(std::move(archive));
@@ -366,11 +366,9 @@ Result<std::unique_ptr<Archive>> Archive::create(const std::filesystem::path& fi
 }
 
 Result<std::unique_ptr<Archive>> Archive::open_for_append(const std::filesystem::path& file) {
-  std::error_code trouble;
-  if (!std::filesystem::exists(file, trouble))
-    return Database::open(file, OpenMode::append).error();
+  ASSIGN_OR_RETURN(Database database, Database::open(file, OpenMode::append));
   ASSIGN_OR_RETURN(WriterLock lock, WriterLock::take(file));
-  ASSIGN_OR_RETURN(Database database, open_for_writing(file, OpenMode::append));
+  RETURN_IF_ERROR(prepare_for_writing(database));
   auto archive = std::make_unique<SqliteArchive>(std::move(database), std::move(lock));
   RETURN_IF_ERROR(archive->load());
   return std::unique_ptr<Archive>(std::move(archive));
