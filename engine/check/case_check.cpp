@@ -15,7 +15,8 @@ class ReportSink final : public CheckSink {
 
   void figure(std::string_view name, double value, double limit, std::string_view unit,
               std::string_view where) override {
-    const CheckFigure figure{std::string(name), value, limit, std::string(unit), std::string(where)};
+    const CheckFigure figure{std::string(name), value, limit, std::string(unit),
+                             std::string(where)};
     if (!figure.passed())
       fail(std::isnan(value) ? Verdict::not_finite : Verdict::wrong_value,
            fmt::format("{}: {} is {:.4g} {}, the limit is {:.4g}", figure.where, figure.name, value,
@@ -50,8 +51,9 @@ bool is_worse(const CheckFigure& a, const CheckFigure& b) {
 
 }  // namespace
 
-CheckReport check_outputs(ProblemCode& problem, const CaseView& the_case, const CheckRequest& request,
-                          std::span<const TensorView> inputs, std::span<const TensorView> outputs) {
+CheckReport check_outputs(ProblemCode& problem, const CaseView& the_case,
+                          const CheckRequest& request, std::span<const TensorView> inputs,
+                          std::span<const TensorView> outputs) {
   CheckReport report;
   report.case_name = std::string(the_case.name());
   report.grade = std::string(request.grade);
@@ -61,7 +63,8 @@ CheckReport check_outputs(ProblemCode& problem, const CaseView& the_case, const 
   report.outputs_checked = 1;
   if (!sink.said_something()) {
     report.verdict = Verdict::engine_failed;
-    report.sentence = "the problem's check reported no figure; every check must report what it measured";
+    report.sentence =
+        "the problem's check reported no figure; every check must report what it measured";
   }
   return report;
 }
@@ -78,8 +81,9 @@ void merge_reports(CheckReport& into, const CheckReport& more) {
     into.seed = more.seed;
   }
   for (const CheckFigure& figure : more.figures) {
-    const auto same = std::find_if(into.figures.begin(), into.figures.end(),
-                                   [&](const CheckFigure& known) { return known.name == figure.name; });
+    const auto same =
+        std::find_if(into.figures.begin(), into.figures.end(),
+                     [&](const CheckFigure& known) { return known.name == figure.name; });
     if (same == into.figures.end())
       into.figures.push_back(figure);
     else if (is_worse(figure, *same))

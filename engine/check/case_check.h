@@ -2,17 +2,18 @@
 // Knows no process and no clock: outputs come from wherever the caller got them.
 #pragma once
 
-#include <span>
-
 #include <kbeam/problem.h>
+
+#include <span>
 
 #include "model/evaluation.h"
 
 namespace kbeam {
 
 // A check that reports nothing at all is an engine_failed, never a pass.
-CheckReport check_outputs(ProblemCode& problem, const CaseView& the_case, const CheckRequest& request,
-                          std::span<const TensorView> inputs, std::span<const TensorView> outputs);
+CheckReport check_outputs(ProblemCode& problem, const CaseView& the_case,
+                          const CheckRequest& request, std::span<const TensorView> inputs,
+                          std::span<const TensorView> outputs);
 
 // Keeps the worst figure of each name and the first failure, over the calls of one case.
 void merge_reports(CheckReport& into, const CheckReport& more);

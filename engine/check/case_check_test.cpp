@@ -38,25 +38,28 @@ CheckReport report_of(std::function<void(CheckSink&)> check) {
 }
 
 TEST(CheckOutputs, AcceptsAFigureAtItsLimit) {
-  const CheckReport report = report_of([](CheckSink& sink) { sink.figure("residual", 4, 4, "eps", "matrix 0"); });
+  const CheckReport report =
+      report_of([](CheckSink& sink) { sink.figure("residual", 4, 4, "eps", "matrix 0"); });
   EXPECT_EQ(report.verdict, Verdict::accepted);
   ASSERT_EQ(report.figures.size(), 1u);
   EXPECT_EQ(report.figures[0].value, 4);
 }
 
 TEST(CheckOutputs, RejectsAFigureAboveItsLimitAndSaysWhere) {
-  const CheckReport report =
-      report_of([](CheckSink& sink) { sink.figure("residual", 5, 4, "eps", "matrix 3, column 7"); });
+  const CheckReport report = report_of(
+      [](CheckSink& sink) { sink.figure("residual", 5, 4, "eps", "matrix 3, column 7"); });
   EXPECT_EQ(report.verdict, Verdict::wrong_value);
   EXPECT_EQ(report.sentence, "matrix 3, column 7: residual is 5 eps, the limit is 4");
 }
 
 TEST(CheckOutputs, NeverLetsANanPass) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(report_of([&](CheckSink& sink) { sink.figure("residual", nan, 4, "eps", "here"); }).verdict,
-            Verdict::not_finite);
-  EXPECT_NE(report_of([&](CheckSink& sink) { sink.figure("residual", 1, nan, "eps", "here"); }).verdict,
-            Verdict::accepted);
+  EXPECT_EQ(
+      report_of([&](CheckSink& sink) { sink.figure("residual", nan, 4, "eps", "here"); }).verdict,
+      Verdict::not_finite);
+  EXPECT_NE(
+      report_of([&](CheckSink& sink) { sink.figure("residual", 1, nan, "eps", "here"); }).verdict,
+      Verdict::accepted);
 }
 
 TEST(CheckOutputs, TreatsASilentCheckAsOurFault) {
@@ -73,9 +76,12 @@ TEST(CheckOutputs, KeepsTheFirstFailure) {
 }
 
 TEST(MergeReports, KeepsTheWorstFigureOfEachNameAndCountsOutputs) {
-  CheckReport all = report_of([](CheckSink& sink) { sink.figure("residual", 1, 4, "eps", "first"); });
-  merge_reports(all, report_of([](CheckSink& sink) { sink.figure("residual", 3, 4, "eps", "second"); }));
-  merge_reports(all, report_of([](CheckSink& sink) { sink.figure("residual", 2, 4, "eps", "third"); }));
+  CheckReport all =
+      report_of([](CheckSink& sink) { sink.figure("residual", 1, 4, "eps", "first"); });
+  merge_reports(all,
+                report_of([](CheckSink& sink) { sink.figure("residual", 3, 4, "eps", "second"); }));
+  merge_reports(all,
+                report_of([](CheckSink& sink) { sink.figure("residual", 2, 4, "eps", "third"); }));
   EXPECT_EQ(all.outputs_checked, 3);
   ASSERT_EQ(all.figures.size(), 1u);
   EXPECT_EQ(all.figures[0].where, "second");
@@ -83,9 +89,12 @@ TEST(MergeReports, KeepsTheWorstFigureOfEachNameAndCountsOutputs) {
 }
 
 TEST(MergeReports, OneBadOutputAmongManyRejectsTheCase) {
-  CheckReport all = report_of([](CheckSink& sink) { sink.figure("residual", 1, 4, "eps", "first"); });
-  merge_reports(all, report_of([](CheckSink& sink) { sink.figure("residual", 9, 4, "eps", "second"); }));
-  merge_reports(all, report_of([](CheckSink& sink) { sink.figure("residual", 1, 4, "eps", "third"); }));
+  CheckReport all =
+      report_of([](CheckSink& sink) { sink.figure("residual", 1, 4, "eps", "first"); });
+  merge_reports(all,
+                report_of([](CheckSink& sink) { sink.figure("residual", 9, 4, "eps", "second"); }));
+  merge_reports(all,
+                report_of([](CheckSink& sink) { sink.figure("residual", 1, 4, "eps", "third"); }));
   EXPECT_EQ(all.verdict, Verdict::wrong_value);
 }
 

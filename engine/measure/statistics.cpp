@@ -22,8 +22,9 @@ std::vector<double> log_ratios(const PairedSamples& samples) {
   return ratios;
 }
 
-// Fresh processes differ in addresses and allocator state. When their medians lie further apart than the pooled
-// interval is wide, pairs are not independent evidence and the interval must cover the medians of all processes.
+// Fresh processes differ in addresses and allocator state. When their medians lie further apart
+// than the pooled interval is wide, pairs are not independent evidence and the interval must cover
+// the medians of all processes.
 Interval widen_for_processes(Interval pooled, std::span<const double> ratios,
                              const std::vector<int>& process) {
   std::map<int, std::vector<double>> by_process;
@@ -59,8 +60,8 @@ double median(std::span<const double> values) {
 Interval median_interval(std::span<const double> values, double confidence) {
   const std::size_t n = values.size();
   const double tail_allowed = (1 - confidence) / 2;
-  // P(Binomial(n, 1/2) < rank) grows with rank; the interval is [x_rank, x_(n + 1 - rank)] for the largest
-  // rank whose tail is still allowed.
+  // P(Binomial(n, 1/2) < rank) grows with rank; the interval is [x_rank, x_(n + 1 - rank)] for the
+  // largest rank whose tail is still allowed.
   double tail = 0;
   double term = std::pow(0.5, static_cast<double>(n));
   std::size_t rank = 0;
@@ -138,10 +139,16 @@ std::string StoppingRule::text() const {
   return name + " " + std::to_string(pairs_per_process) + " x " + std::to_string(processes);
 }
 
-StoppingRule screen_rule() { return {.name = "screen", .pairs_per_process = 5, .processes = 1}; }
+StoppingRule screen_rule() {
+  return {.name = "screen", .pairs_per_process = 5, .processes = 1};
+}
 
-StoppingRule confirm_rule() { return {.name = "confirm", .pairs_per_process = 15, .processes = 2}; }
+StoppingRule confirm_rule() {
+  return {.name = "confirm", .pairs_per_process = 15, .processes = 2};
+}
 
-StoppingRule promote_rule() { return {.name = "promote", .pairs_per_process = 9, .processes = 3}; }
+StoppingRule promote_rule() {
+  return {.name = "promote", .pairs_per_process = 9, .processes = 3};
+}
 
 }  // namespace kbeam

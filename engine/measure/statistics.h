@@ -14,11 +14,13 @@ struct Interval {
   double low = 0;
   double high = 0;
 };
-// Distribution-free confidence interval of the median from order statistics; infinite when too few values.
+// Distribution-free confidence interval of the median from order statistics; infinite when too few
+// values.
 Interval median_interval(std::span<const double> values, double confidence);
 
-// Speedup of candidate over reference: exp of the median of ln(reference / candidate), its interval, and the
-// decision: faster when low > 1 + delta, slower when high < 1 - delta, same when inside, else ambiguous.
+// Speedup of candidate over reference: exp of the median of ln(reference / candidate), its
+// interval, and the decision: faster when low > 1 + delta, slower when high < 1 - delta, same when
+// inside, else ambiguous.
 PairedSummary summarise_pairs(const PairedSamples& samples, double confidence, double delta);
 
 double geometric_mean(std::span<const double> values);
@@ -28,19 +30,21 @@ struct GeomeanSummary {
   double low = 0;
   double high = 0;
 };
-GeomeanSummary summarise_cases(std::span<const Measurement> measurements, double confidence, std::uint64_t seed);
+GeomeanSummary summarise_cases(std::span<const Measurement> measurements, double confidence,
+                               std::uint64_t seed);
 
 // delta = max(0.5 %, 2 x timer resolution / bracket, 2 x |median of the A/A|).
 double noise_floor(double aa_log_ratio_median, double timer_resolution_ns, double bracket_ns);
 
 // A stopping rule: how many pairs in how many fresh processes, and when a comparison may end early.
 struct StoppingRule {
-  std::string name;              // "promote"
+  std::string name;  // "promote"
   int pairs_per_process = 9;
   int processes = 1;
   double confidence = 0.99;
-  double clear_ratio = 0;        // > 1: may end after the first process when the interval is beyond this ratio
-  std::string text() const;      // "promote 9 x 3"
+  double clear_ratio =
+      0;  // > 1: may end after the first process when the interval is beyond this ratio
+  std::string text() const;  // "promote 9 x 3"
 };
 StoppingRule screen_rule();
 StoppingRule confirm_rule();

@@ -8,7 +8,8 @@
 namespace kbeam {
 namespace {
 
-PairedSamples pairs_with_ratio(double ratio, int count, double spread, std::uint64_t seed, int processes = 1) {
+PairedSamples pairs_with_ratio(double ratio, int count, double spread, std::uint64_t seed,
+                               int processes = 1) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> noise(0, spread);
   PairedSamples samples;

@@ -8,7 +8,8 @@
 namespace kbeam {
 namespace {
 
-// Beyond the tensors themselves: guard zones, guard pages and random placement, per tensor and slot.
+// Beyond the tensors themselves: guard zones, guard pages and random placement, per tensor and
+// slot.
 constexpr std::int64_t kPlacementSlack = 1 << 20;
 
 std::int64_t capacity(const Problem& problem, std::span<const Case> cases, kbeam_role role) {

@@ -1,6 +1,9 @@
-// A candidate (or baseline) in its runner, ready to be called on the cases of a problem. Every call gets content
-// that it has not seen, poisoned outputs and a cold cache, and every output is checked: there is no other call.
+// A candidate (or baseline) in its runner, ready to be called on the cases of a problem. Every call
+// gets content that it has not seen, poisoned outputs and a cold cache, and every output is
+// checked: there is no other call.
 #pragma once
+
+#include <kbeam/problem.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -9,8 +12,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-#include <kbeam/problem.h>
 
 #include "base/result.h"
 #include "model/candidate.h"
@@ -43,15 +44,18 @@ struct CheckedCall {
 class BenchProcess {
  public:
   // `cases` are all that will be prepared: memory is reserved for the largest.
-  static Result<Outcome<std::unique_ptr<BenchProcess>>> start(const Problem& problem, ProblemCode& code,
-                                                              const Subject& subject, const Seat& seat,
+  static Result<Outcome<std::unique_ptr<BenchProcess>>> start(const Problem& problem,
+                                                              ProblemCode& code,
+                                                              const Subject& subject,
+                                                              const Seat& seat,
                                                               std::span<const Case> cases);
 
-  // Plans the case (once a process) and makes it the one that `call` runs. `base` must outlive the calls.
+  // Plans the case (once a process) and makes it the one that `call` runs. `base` must outlive the
+  // calls.
   Outcome<bool> prepare(const Case& the_case, std::span<const TensorView> base);
 
-  // Freshens `base` with `key`, poisons, flushes, runs, inspects, checks. A wrong output is in the report; a
-  // crash, hang or stray write is the failure.
+  // Freshens `base` with `key`, poisons, flushes, runs, inspects, checks. A wrong output is in the
+  // report; a crash, hang or stray write is the failure.
   Outcome<CheckedCall> call(std::uint64_t key, const CheckRequest& request);
   // Trusted code only (ceilings): runs and times without a check.
   Outcome<std::int64_t> call_unchecked(std::uint64_t key);
@@ -79,7 +83,8 @@ class BenchProcess {
   int next_slot_ = 0;
 };
 
-// Enough that neither addresses nor lines repeat from one call to the next, few enough to stay cheap to lay out.
+// Enough that neither addresses nor lines repeat from one call to the next, few enough to stay
+// cheap to lay out.
 inline constexpr int kSlots = 3;
 
 }  // namespace kbeam

@@ -8,7 +8,9 @@
 
 namespace kbeam {
 
-void InputBank::AlignedFree::operator()(void* memory) const { std::free(memory); }
+void InputBank::AlignedFree::operator()(void* memory) const {
+  std::free(memory);
+}
 
 TensorView make_view(const TensorShape& shape, void* data) {
   TensorView view;
@@ -29,7 +31,8 @@ std::span<const TensorView> InputBank::inputs_for(const Case& the_case, std::uin
     if (shape.role == KBEAM_INPUT) entry.shapes.push_back(std::move(shape));
   for (const TensorShape& shape : entry.shapes) {
     constexpr std::size_t kAlignment = 64;
-    const std::size_t bytes = (static_cast<std::size_t>(shape.bytes()) / kAlignment + 1) * kAlignment;
+    const std::size_t bytes =
+        (static_cast<std::size_t>(shape.bytes()) / kAlignment + 1) * kAlignment;
     void* const memory = std::aligned_alloc(kAlignment, bytes);
     CHECK(memory != nullptr, "memory for the inputs of a case");
     entry.memory.emplace_back(memory);

@@ -1,5 +1,8 @@
-// Base inputs of cases, generated once a (case, seed) and kept: every call gets a freshened copy of one of them.
+// Base inputs of cases, generated once a (case, seed) and kept: every call gets a freshened copy of
+// one of them.
 #pragma once
+
+#include <kbeam/problem.h>
 
 #include <cstdint>
 #include <map>
@@ -8,8 +11,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <kbeam/problem.h>
 
 #include "model/problem.h"
 

@@ -49,18 +49,24 @@ struct Judge::Trial {
   // A private case gives pass or fail and nothing that could be tuned against.
   bool fail_on(const Case& the_case, Verdict verdict, const std::string& sentence) {
     if (the_case.pool == Pool::public_pool)
-      return fail(verdict, fmt::format("case {} ({}): {}", the_case.name, the_case.family, sentence));
+      return fail(verdict,
+                  fmt::format("case {} ({}): {}", the_case.name, the_case.family, sentence));
     if (verdict == Verdict::engine_failed) return fail(verdict, sentence);
     return fail(Verdict::failed_private, "failed a private case");
   }
   bool take(const Case& the_case, const CheckReport& report) {
     merge_reports(report_for(the_case.name, report.grade), report);
-    return report.verdict == Verdict::accepted || fail_on(the_case, report.verdict, report.sentence);
+    return report.verdict == Verdict::accepted ||
+           fail_on(the_case, report.verdict, report.sentence);
   }
 };
 
 Judge::Judge(const Problem& problem, ProblemCode& code, JudgeOptions options, const Clock& clock)
-    : problem_(problem), code_(code), options_(std::move(options)), clock_(clock), bank_(problem, code) {}
+    : problem_(problem),
+      code_(code),
+      options_(std::move(options)),
+      clock_(clock),
+      bank_(problem, code) {}
 
 Seat Judge::seat(int threads) const {
   Seat seat;
@@ -76,7 +82,9 @@ void Judge::set_noise(const std::string& case_name, double aa_log_ratio_median) 
   noise_[case_name] = aa_log_ratio_median;
 }
 
-void Judge::set_floor(const std::string& case_name, double least_ns) { floor_ns_[case_name] = least_ns; }
+void Judge::set_floor(const std::string& case_name, double least_ns) {
+  floor_ns_[case_name] = least_ns;
+}
 
 double Judge::delta_for(const std::string& case_name, double bracket_ns) const {
   const auto found = noise_.find(case_name);
@@ -97,19 +105,22 @@ bool Judge::start(Trial& trial, const Subject& subject, int threads, std::span<c
 bool Judge::check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases,
                         std::uint64_t input_seed) {
   for (const Case& the_case : cases) {
-    const Outcome<bool> prepared = process.prepare(the_case, bank_.inputs_for(the_case, input_seed));
-    if (!prepared.ok()) return trial.fail_on(the_case, prepared.failure.verdict, prepared.failure.sentence);
+    const Outcome<bool> prepared =
+        process.prepare(the_case, bank_.inputs_for(the_case, input_seed));
+    if (!prepared.ok())
+      return trial.fail_on(the_case, prepared.failure.verdict, prepared.failure.sentence);
     const CheckRequest request{CheckDepth::full, options_.grade, random_bits()};
     const Outcome<CheckedCall> called = process.call(random_bits(), request);
-    if (!called.ok()) return trial.fail_on(the_case, called.failure.verdict, called.failure.sentence);
+    if (!called.ok())
+      return trial.fail_on(the_case, called.failure.verdict, called.failure.sentence);
     if (!trial.take(the_case, called.value->report)) return false;
   }
   return true;
 }
 
-bool Judge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& reference, const Case& the_case,
-                      std::uint64_t input_seed, const StoppingRule& rule, int process_index,
-                      Measurement& measurement) {
+bool Judge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
+                      const Case& the_case, std::uint64_t input_seed, const StoppingRule& rule,
+                      int process_index, Measurement& measurement) {
   const std::span<const TensorView> base = bank_.inputs_for(the_case, input_seed);
   struct Side {
     BenchProcess& process;
@@ -121,9 +132,11 @@ bool Judge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& refer
     if (prepared.ok()) continue;
     if (side.is_candidate)
       return trial.fail_on(the_case, prepared.failure.verdict, prepared.failure.sentence);
-    return trial.fail(Verdict::engine_failed, "the reference failed to plan: " + prepared.failure.sentence);
+    return trial.fail(Verdict::engine_failed,
+                      "the reference failed to plan: " + prepared.failure.sentence);
   }
-  // One call of `side` on the content of `key`: its time, or nothing when the evaluation has failed.
+  // One call of `side` on the content of `key`: its time, or nothing when the evaluation has
+  // failed.
   const auto call = [&](Side& side, std::uint64_t key, CheckDepth depth) -> std::optional<double> {
     const Outcome<CheckedCall> called =
         side.process.call(key, {depth, options_.grade, random_bits()});
@@ -132,26 +145,30 @@ bool Judge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& refer
       return std::nullopt;
     }
     if (!called.ok() || (!side.is_candidate && called.value->report.verdict != Verdict::accepted)) {
-      trial.fail(Verdict::engine_failed,
-                 fmt::format("the reference failed on case {}: {}", the_case.name,
-                             called.ok() ? called.value->report.sentence : called.failure.sentence));
+      trial.fail(
+          Verdict::engine_failed,
+          fmt::format("the reference failed on case {}: {}", the_case.name,
+                      called.ok() ? called.value->report.sentence : called.failure.sentence));
       return std::nullopt;
     }
     if (side.is_candidate && !trial.take(the_case, called.value->report)) return std::nullopt;
     return static_cast<double>(called.value->wall_ns);
   };
-  // The first call of a process pays for page faults and lazy binding: it is checked in full and not counted.
+  // The first call of a process pays for page faults and lazy binding: it is checked in full and
+  // not counted.
   if (!call(sides[0], random_bits(), CheckDepth::full)) return false;
   if (!call(sides[1], random_bits(), CheckDepth::quick)) return false;
   bool candidate_first = false;
   for (int pair = 0; pair < rule.pairs_per_process; ++pair) {
-    // AB BA blocks: the first order of a block is drawn, the second is its mirror, so the order effect cancels.
+    // AB BA blocks: the first order of a block is drawn, the second is its mirror, so the order
+    // effect cancels.
     candidate_first = pair % 2 == 0 ? random_bits() % 2 == 0 : !candidate_first;
     const std::uint64_t key = random_bits();
     double time_ns[2] = {0, 0};
     for (int turn = 0; turn < 2; ++turn) {
       const int index = (turn == 0) == candidate_first ? 0 : 1;
-      const CheckDepth depth = random_bits() % kFullCheckOneIn == 0 ? CheckDepth::full : CheckDepth::quick;
+      const CheckDepth depth =
+          random_bits() % kFullCheckOneIn == 0 ? CheckDepth::full : CheckDepth::quick;
       const std::optional<double> time = call(sides[index], key, depth);
       if (!time) return false;
       time_ns[index] = *time;
@@ -198,7 +215,8 @@ bool Judge::time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& refe
 bool clear_already(const StoppingRule& rule, const std::vector<Measurement>& measurements) {
   if (rule.clear_ratio <= 1) return false;
   return std::all_of(measurements.begin(), measurements.end(), [&](const Measurement& measurement) {
-    return measurement.summary.low > rule.clear_ratio || measurement.summary.high < 1 / rule.clear_ratio;
+    return measurement.summary.low > rule.clear_ratio ||
+           measurement.summary.high < 1 / rule.clear_ratio;
   });
 }
 
@@ -210,10 +228,11 @@ void Judge::finish(Trial& trial) {
     const auto floor = floor_ns_.find(measurement.case_name);
     if (evaluation.verdict == Verdict::accepted && floor != floor_ns_.end() &&
         measurement.summary.candidate_ns < floor->second)
-      trial.fail(Verdict::below_physics_floor,
-                 fmt::format("case {}: {:.0f} ns is below {:.0f} ns, the least time in which this machine "
-                             "moves the compulsory bytes",
-                             measurement.case_name, measurement.summary.candidate_ns, floor->second));
+      trial.fail(
+          Verdict::below_physics_floor,
+          fmt::format("case {}: {:.0f} ns is below {:.0f} ns, the least time in which this machine "
+                      "moves the compulsory bytes",
+                      measurement.case_name, measurement.summary.candidate_ns, floor->second));
     if (measurement.summary.candidate_ns < kLeastBracketInEmptyCalls * empty_ns)
       evaluation.weaknesses.push_back(
           fmt::format("case {}: a call of {:.0f} us is shorter than {} empty calls of {:.1f} us",
@@ -226,7 +245,9 @@ void Judge::finish(Trial& trial) {
 
 Evaluation Judge::check(const Subject& subject, const std::vector<Case>& cases) {
   Trial trial;
-  trial.evaluation = {.candidate_id = subject.id, .stage = Stage::manual, .verdict = Verdict::accepted,
+  trial.evaluation = {.candidate_id = subject.id,
+                      .stage = Stage::manual,
+                      .verdict = Verdict::accepted,
                       .grade = options_.grade};
   trial.evaluation.started_unix_ms = clock_.unix_ms();
   const std::int64_t began = clock_.monotonic_ns();
@@ -239,9 +260,12 @@ Evaluation Judge::check(const Subject& subject, const std::vector<Case>& cases) 
 }
 
 Evaluation Judge::screen(const Subject& candidate, const Subject& reference,
-                         const std::vector<Case>& check_cases_list, const std::vector<Case>& timed_cases) {
+                         const std::vector<Case>& check_cases_list,
+                         const std::vector<Case>& timed_cases) {
   Trial trial;
-  trial.evaluation = {.candidate_id = candidate.id, .stage = Stage::screen, .verdict = Verdict::accepted,
+  trial.evaluation = {.candidate_id = candidate.id,
+                      .stage = Stage::screen,
+                      .verdict = Verdict::accepted,
                       .grade = options_.grade};
   trial.evaluation.started_unix_ms = clock_.unix_ms();
   const std::uint64_t input_seed = derive_seed(options_.seed, "screen");
@@ -262,7 +286,8 @@ Evaluation Judge::screen(const Subject& candidate, const Subject& reference,
       trial.fail(Verdict::engine_failed, "the reference did not start: " + aside.evaluation.reason);
   }
   if (alive) {
-    const CompareRequest request{candidate, reference, {}, timed_cases, screen_rule(), Stage::screen, 1};
+    const CompareRequest request{candidate,     reference,     {}, timed_cases,
+                                 screen_rule(), Stage::screen, 1};
     alive = time_cases(trial, *process, *screen_reference_, request, input_seed, 0);
     // A reference that failed is not asked again: the next screen starts it afresh.
     if (!alive && trial.evaluation.verdict == Verdict::engine_failed) screen_reference_id_.clear();
@@ -274,8 +299,10 @@ Evaluation Judge::screen(const Subject& candidate, const Subject& reference,
 
 Evaluation Judge::compare(const CompareRequest& request) {
   Trial trial;
-  trial.evaluation = {.candidate_id = request.candidate.id, .stage = request.stage,
-                      .verdict = Verdict::accepted, .grade = options_.grade};
+  trial.evaluation = {.candidate_id = request.candidate.id,
+                      .stage = request.stage,
+                      .verdict = Verdict::accepted,
+                      .grade = options_.grade};
   trial.evaluation.started_unix_ms = clock_.unix_ms();
   const std::vector<Case> all = joined(request.check_cases, request.timed_cases);
   for (int index = 0; index < request.rule.processes; ++index) {
@@ -291,14 +318,16 @@ Evaluation Judge::compare(const CompareRequest& request) {
               trial.fail(Verdict::engine_failed,
                          "the reference did not start: " + aside.evaluation.reason);
     }
-    if (alive && index == 0) alive = check_cases(trial, *candidate, request.check_cases, input_seed);
+    if (alive && index == 0)
+      alive = check_cases(trial, *candidate, request.check_cases, input_seed);
     trial.evaluation.check_s += seconds_since(clock_, began);
     began = clock_.monotonic_ns();
     if (alive) alive = time_cases(trial, *candidate, *reference, request, input_seed, index);
     trial.evaluation.measure_s += seconds_since(clock_, began);
     bank_.forget(input_seed);
     if (!alive) break;
-    if (index + 1 < request.rule.processes && clear_already(request.rule, trial.evaluation.measurements)) {
+    if (index + 1 < request.rule.processes &&
+        clear_already(request.rule, trial.evaluation.measurements)) {
       for (Measurement& measurement : trial.evaluation.measurements)
         measurement.stop_reason = fmt::format("clear beyond {} x after {} processes",
                                               request.rule.clear_ratio, index + 1);
@@ -309,7 +338,8 @@ Evaluation Judge::compare(const CompareRequest& request) {
   return std::move(trial.evaluation);
 }
 
-Outcome<Judge::CeilingTime> Judge::time_trusted(const Subject& subject, const Case& the_case, int repeats) {
+Outcome<Judge::CeilingTime> Judge::time_trusted(const Subject& subject, const Case& the_case,
+                                                int repeats) {
   using Timed = Outcome<CeilingTime>;
   Trial trial;
   std::unique_ptr<BenchProcess> process;

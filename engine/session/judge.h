@@ -1,5 +1,6 @@
-// One evaluation: checks a subject on every case and times it against a reference in interleaved pairs.
-// Decides nothing about the search; returns an Evaluation whose samples anyone can decide from again.
+// One evaluation: checks a subject on every case and times it against a reference in interleaved
+// pairs. Decides nothing about the search; returns an Evaluation whose samples anyone can decide
+// from again.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,8 @@ namespace kbeam {
 
 struct JudgeOptions {
   std::filesystem::path runner;
-  std::vector<int> candidate_cpus{1};  // all that may be used; a measurement on t threads takes the first t
+  std::vector<int> candidate_cpus{
+      1};  // all that may be used; a measurement on t threads takes the first t
   SandboxLevel least_sandbox = SandboxLevel::rlimits;
   std::string grade;
   std::uint64_t seed = 0;
@@ -46,20 +48,22 @@ class Judge {
   Evaluation check(const Subject& subject, const std::vector<Case>& cases);
 
   // The reference's process is kept from one screen to the next; everything else is fresh.
-  Evaluation screen(const Subject& candidate, const Subject& reference, const std::vector<Case>& check_cases,
-                    const std::vector<Case>& timed_cases);
+  Evaluation screen(const Subject& candidate, const Subject& reference,
+                    const std::vector<Case>& check_cases, const std::vector<Case>& timed_cases);
 
   // Fresh processes on both sides, `rule.processes` times, with new base inputs each time.
   Evaluation compare(const CompareRequest& request);
 
-  // The median time of trusted code (a ceiling, a baseline to choose from), unchecked, and what its plan noted.
+  // The median time of trusted code (a ceiling, a baseline to choose from), unchecked, and what its
+  // plan noted.
   struct CeilingTime {
     double median_ns = 0;
     std::map<std::string, std::string> notes;
   };
   Outcome<CeilingTime> time_trusted(const Subject& subject, const Case& the_case, int repeats);
 
-  // |median log-ratio| of identical subjects on a case, once an A/A control has been run: widens delta.
+  // |median log-ratio| of identical subjects on a case, once an A/A control has been run: widens
+  // delta.
   void set_noise(const std::string& case_name, double aa_log_ratio_median);
   // A median below this is not believed: below_physics_floor.
   void set_floor(const std::string& case_name, double least_ns);
@@ -72,11 +76,13 @@ class Judge {
   Seat seat(int threads) const;
   bool start(Trial& trial, const Subject& subject, int threads, std::span<const Case> cases,
              std::unique_ptr<BenchProcess>& process);
-  bool check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases, std::uint64_t input_seed);
-  bool time_case(Trial& trial, BenchProcess& candidate, BenchProcess& reference, const Case& the_case,
-                 std::uint64_t input_seed, const StoppingRule& rule, int process_index, Measurement& measurement);
-  bool time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& reference, const CompareRequest& request,
-                  std::uint64_t input_seed, int process_index);
+  bool check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases,
+                   std::uint64_t input_seed);
+  bool time_case(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
+                 const Case& the_case, std::uint64_t input_seed, const StoppingRule& rule,
+                 int process_index, Measurement& measurement);
+  bool time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
+                  const CompareRequest& request, std::uint64_t input_seed, int process_index);
   void finish(Trial& trial);
 
   const Problem& problem_;
@@ -90,7 +96,8 @@ class Judge {
   std::string screen_reference_id_;
 };
 
-// The pairs that a stopping rule asks for end early when the ratio is clear after the first process.
+// The pairs that a stopping rule asks for end early when the ratio is clear after the first
+// process.
 bool clear_already(const StoppingRule& rule, const std::vector<Measurement>& measurements);
 
 }  // namespace kbeam

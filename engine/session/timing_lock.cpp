@@ -19,7 +19,9 @@ std::string read_holder(int file) {
 
 }  // namespace
 
-std::filesystem::path TimingLock::default_file() { return "/tmp/kbeam-timing.lock"; }
+std::filesystem::path TimingLock::default_file() {
+  return "/tmp/kbeam-timing.lock";
+}
 
 Result<std::unique_ptr<TimingLock>> TimingLock::acquire(
     const std::function<void(const std::string&)>& on_wait, const std::filesystem::path& path) {
@@ -30,7 +32,8 @@ Result<std::unique_ptr<TimingLock>> TimingLock::acquire(
   // O_NOFOLLOW: the folder is world-writable, so the name may be a link that somebody planted.
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file < 0) return failed();
-  ::fchmod(file, 0666);  // the umask must not lock other users out; fails harmlessly when it is theirs
+  ::fchmod(file,
+           0666);  // the umask must not lock other users out; fails harmlessly when it is theirs
   std::unique_ptr<TimingLock> lock(new TimingLock(file));
   if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed();
@@ -43,6 +46,8 @@ Result<std::unique_ptr<TimingLock>> TimingLock::acquire(
   return lock;
 }
 
-TimingLock::~TimingLock() { ::close(file_); }
+TimingLock::~TimingLock() {
+  ::close(file_);
+}
 
 }  // namespace kbeam

@@ -13,7 +13,8 @@ namespace kbeam {
 
 class TimingLock {
  public:
-  // Waits for the lock. `on_wait` is called once, with the holder in words, when it is not free at once.
+  // Waits for the lock. `on_wait` is called once, with the holder in words, when it is not free at
+  // once.
   static Result<std::unique_ptr<TimingLock>> acquire(
       const std::function<void(const std::string& holder)>& on_wait,
       const std::filesystem::path& file = default_file());

@@ -2,14 +2,14 @@
 // The plan function runs once a shape and sees no data; only the recorded steps run in a call.
 #pragma once
 
+#include <kbeam/plan_abi.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-
-#include <kbeam/plan_abi.h>
 
 namespace kbeam {
 
@@ -29,7 +29,8 @@ struct Tensor {
   std::int64_t stride(int axis) const { return buffer.stride[axis]; }
 };
 
-// Memory that the host allocates, 64-byte aligned, with undefined content at the start of every call.
+// Memory that the host allocates, 64-byte aligned, with undefined content at the start of every
+// call.
 template <typename T>
 struct Scratch {
   std::int32_t id;
@@ -70,25 +71,29 @@ T* resolve(const Scratch<T>& scratch, void* const* buffers, std::int32_t) {
 }
 template <typename T>
 T* resolve(const WorkerScratch<T>& scratch, void* const* buffers, std::int32_t worker) {
-  return reinterpret_cast<T*>(static_cast<std::byte*>(buffers[scratch.id]) + worker * scratch.stride_bytes);
+  return reinterpret_cast<T*>(static_cast<std::byte*>(buffers[scratch.id]) +
+                              worker * scratch.stride_bytes);
 }
 
-// A function and its arguments as plain bytes: the host copies them and hands them back in every call.
+// A function and its arguments as plain bytes: the host copies them and hands them back in every
+// call.
 template <typename Function, typename... Arguments>
 struct Closure {
-  static_assert((std::is_trivially_copyable_v<Arguments> && ...),
-                "plan arguments are numbers, plain structs, tensors and scratch; nothing that owns memory");
+  static_assert(
+      (std::is_trivially_copyable_v<Arguments> && ...),
+      "plan arguments are numbers, plain structs, tensors and scratch; nothing that owns memory");
   Function* function;
   std::tuple<Arguments...> arguments;
 
   static void call_once(const void* self, void* const* buffers, std::int64_t, std::int64_t,
                         std::int32_t worker) {
     const auto& closure = *static_cast<const Closure*>(self);
-    std::apply([&](const auto&... argument) { closure.function(resolve(argument, buffers, worker)...); },
-               closure.arguments);
+    std::apply(
+        [&](const auto&... argument) { closure.function(resolve(argument, buffers, worker)...); },
+        closure.arguments);
   }
-  static void call_range(const void* self, void* const* buffers, std::int64_t begin, std::int64_t end,
-                         std::int32_t worker) {
+  static void call_range(const void* self, void* const* buffers, std::int64_t begin,
+                         std::int64_t end, std::int32_t worker) {
     const auto& closure = *static_cast<const Closure*>(self);
     std::apply(
         [&](const auto&... argument) {
@@ -100,7 +105,8 @@ struct Closure {
 
 }  // namespace detail
 
-// The tensors and axis values of the shape that is being planned. An unknown name makes the plan `bad_plan`.
+// The tensors and axis values of the shape that is being planned. An unknown name makes the plan
+// `bad_plan`.
 class Args {
  public:
   explicit Args(const kbeam_host* host) : host_(host) {}
@@ -151,8 +157,8 @@ class Plan {
     host_->add_step(host_->self, &step);
   }
 
-  // Runs `function(Range, arguments...)` over [0, count): `grain` items at a time, as workers come free;
-  // grain 0 gives every worker one equal share.
+  // Runs `function(Range, arguments...)` over [0, count): `grain` items at a time, as workers come
+  // free; grain 0 gives every worker one equal share.
   template <typename... Parameters, typename... Arguments>
   void parallel_for(std::int64_t count, std::int64_t grain, void (*function)(Range, Parameters...),
                     Arguments... arguments) {
@@ -163,7 +169,9 @@ class Plan {
   }
 
   // A fact for the record, such as the core that a library chose.
-  void note(const char* key, const std::string& value) { host_->note(host_->self, key, value.c_str()); }
+  void note(const char* key, const std::string& value) {
+    host_->note(host_->self, key, value.c_str());
+  }
   // This candidate does not run here or on this shape; says why. Not an error of the candidate.
   void not_supported(const std::string& why) {
     host_->fail(host_->self, KBEAM_NOT_SUPPORTED, why.c_str());
@@ -180,18 +188,19 @@ class Plan {
 #define KBEAM_ENTRY kbeam_candidate_plan
 #endif
 
-// KBEAM_PLAN(plan, args) { ... } describes the work for one shape. Everything else in a candidate file lives in
-// an anonymous namespace or is static: rows of one file with other knob values are linked side by side.
-#define KBEAM_PLAN(plan, args)                                                                     \
-  static void kbeam_describe(::kbeam::Plan& plan, const ::kbeam::Args& args);                      \
-  extern "C" __attribute__((visibility("default"))) void KBEAM_ENTRY(const kbeam_host* kbeam_h) {  \
-    if (kbeam_h->abi != KBEAM_ABI) {                                                               \
-      kbeam_h->fail(kbeam_h->self, KBEAM_BAD_PLAN, "built for another version of the contract");   \
-      return;                                                                                      \
-    }                                                                                              \
-    ::kbeam::Plan kbeam_plan_object(kbeam_h);                                                      \
-    const ::kbeam::Args kbeam_args_object(kbeam_h);                                                \
-    kbeam_describe(kbeam_plan_object, kbeam_args_object);                                          \
-  }                                                                                                \
-  static void kbeam_describe([[maybe_unused]] ::kbeam::Plan& plan,                                 \
+// KBEAM_PLAN(plan, args) { ... } describes the work for one shape. Everything else in a candidate
+// file lives in an anonymous namespace or is static: rows of one file with other knob values are
+// linked side by side.
+#define KBEAM_PLAN(plan, args)                                                                    \
+  static void kbeam_describe(::kbeam::Plan& plan, const ::kbeam::Args& args);                     \
+  extern "C" __attribute__((visibility("default"))) void KBEAM_ENTRY(const kbeam_host* kbeam_h) { \
+    if (kbeam_h->abi != KBEAM_ABI) {                                                              \
+      kbeam_h->fail(kbeam_h->self, KBEAM_BAD_PLAN, "built for another version of the contract");  \
+      return;                                                                                     \
+    }                                                                                             \
+    ::kbeam::Plan kbeam_plan_object(kbeam_h);                                                     \
+    const ::kbeam::Args kbeam_args_object(kbeam_h);                                               \
+    kbeam_describe(kbeam_plan_object, kbeam_args_object);                                         \
+  }                                                                                               \
+  static void kbeam_describe([[maybe_unused]] ::kbeam::Plan& plan,                                \
                              [[maybe_unused]] const ::kbeam::Args& args)

@@ -1,5 +1,6 @@
 // The C interface between a candidate's plan function and whoever records the plan.
-// Candidates do not include this directly; kbeam/plan.h wraps it. Changing anything here raises KBEAM_ABI.
+// Candidates do not include this directly; kbeam/plan.h wraps it. Changing anything here raises
+// KBEAM_ABI.
 #pragma once
 
 #include <stdint.h>
@@ -15,7 +16,8 @@ enum kbeam_element_type { KBEAM_F32 = 0, KBEAM_F64 = 1, KBEAM_I32 = 2, KBEAM_I64
 enum kbeam_role { KBEAM_INPUT = 0, KBEAM_OUTPUT = 1 };
 enum kbeam_plan_failure { KBEAM_BAD_PLAN = 0, KBEAM_NOT_SUPPORTED = 1 };
 
-// A tensor of the problem for one case. `id` indexes the buffer table of the call; strides count elements.
+// A tensor of the problem for one case. `id` indexes the buffer table of the call; strides count
+// elements.
 struct kbeam_buffer {
   int32_t id;
   int32_t rank;
@@ -23,10 +25,11 @@ struct kbeam_buffer {
   int64_t stride[KBEAM_MAX_RANK];
 };
 
-// One step of a plan. `invoke` runs work items [begin, end) on one worker with the buffers of the call.
-// The host copies `closure`. A step starts when the step before it has ended on every worker.
+// One step of a plan. `invoke` runs work items [begin, end) on one worker with the buffers of the
+// call. The host copies `closure`. A step starts when the step before it has ended on every worker.
 struct kbeam_step {
-  void (*invoke)(const void* closure, void* const* buffers, int64_t begin, int64_t end, int32_t worker);
+  void (*invoke)(const void* closure, void* const* buffers, int64_t begin, int64_t end,
+                 int32_t worker);
   const void* closure;
   uint32_t closure_bytes;
   int64_t count;  // work items; 1 for a plain call

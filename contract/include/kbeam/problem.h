@@ -1,6 +1,9 @@
-// What problem.cpp implements: inputs, the oracle and the cost of one problem. This code is trusted; it runs in
-// the judge's process, never in the candidate's. Shapes, cases and families are declared in problem.toml.
+// What problem.cpp implements: inputs, the oracle and the cost of one problem. This code is
+// trusted; it runs in the judge's process, never in the candidate's. Shapes, cases and families are
+// declared in problem.toml.
 #pragma once
+
+#include <kbeam/plan_abi.h>
 
 #include <cstdint>
 #include <cstring>
@@ -8,11 +11,10 @@
 #include <string>
 #include <string_view>
 
-#include <kbeam/plan_abi.h>
-
 namespace kbeam {
 
-// One tensor of one case in memory. Dims and strides follow the axes in problem.toml; strides count elements.
+// One tensor of one case in memory. Dims and strides follow the axes in problem.toml; strides count
+// elements.
 struct TensorView {
   std::string_view name;
   kbeam_element_type type = KBEAM_F32;
@@ -35,14 +37,14 @@ class CaseView {
   virtual std::int64_t axis(std::string_view name) const = 0;
 };
 
-// `quick` may use a randomised projection with `secret`, which the candidate cannot know; `full` looks at every
-// element in double precision.
+// `quick` may use a randomised projection with `secret`, which the candidate cannot know; `full`
+// looks at every element in double precision.
 enum class CheckDepth { quick, full };
 
 struct CheckRequest {
   CheckDepth depth = CheckDepth::full;
-  std::string_view grade;     // one of problem.toml's grades
-  std::uint64_t secret = 0;   // fresh for every check
+  std::string_view grade;    // one of problem.toml's grades
+  std::uint64_t secret = 0;  // fresh for every check
 };
 
 enum class CheckFailure { wrong_value, not_finite };
@@ -52,7 +54,8 @@ enum class CheckFailure { wrong_value, not_finite };
 class CheckSink {
  public:
   virtual ~CheckSink() = default;
-  // The worst `value` of the check named `name` over the whole output, in `unit`, and where it was found
+  // The worst `value` of the check named `name` over the whole output, in `unit`, and where it was
+  // found
   // ("matrix 3, column 7"). Report every check once, passed or not.
   virtual void figure(std::string_view name, double value, double limit, std::string_view unit,
                       std::string_view where) = 0;
@@ -66,16 +69,19 @@ class ProblemCode {
   virtual ~ProblemCode() = default;
 
   // Fills `inputs` for this case: deterministic in `seed`.
-  virtual void generate(const CaseView& the_case, std::uint64_t seed, std::span<const TensorView> inputs) = 0;
+  virtual void generate(const CaseView& the_case, std::uint64_t seed,
+                        std::span<const TensorView> inputs) = 0;
 
-  // Writes inputs that no earlier call has seen, from `base`, at about the cost of a copy: for instance a row
-  // permutation, signs and a power-of-two scale drawn from `key`. Stays inside the family.
-  virtual void freshen(const CaseView& the_case, std::uint64_t key, std::span<const TensorView> base,
-                       std::span<const TensorView> fresh) = 0;
+  // Writes inputs that no earlier call has seen, from `base`, at about the cost of a copy: for
+  // instance a row permutation, signs and a power-of-two scale drawn from `key`. Stays inside the
+  // family.
+  virtual void freshen(const CaseView& the_case, std::uint64_t key,
+                       std::span<const TensorView> base, std::span<const TensorView> fresh) = 0;
 
   // Judges `outputs` against `inputs` alone, in double precision.
-  virtual void check(const CaseView& the_case, const CheckRequest& request, std::span<const TensorView> inputs,
-                     std::span<const TensorView> outputs, CheckSink& sink) = 0;
+  virtual void check(const CaseView& the_case, const CheckRequest& request,
+                     std::span<const TensorView> inputs, std::span<const TensorView> outputs,
+                     CheckSink& sink) = 0;
 
   // Floating-point operations and compulsory bytes of one call.
   virtual double flops(const CaseView& the_case) = 0;
@@ -94,8 +100,10 @@ inline constexpr int kProblemAbi = 1;
 }  // namespace kbeam
 
 // KBEAM_PROBLEM(BatchedQr) exports the class to the engine.
-#define KBEAM_PROBLEM(Type)                                                                            \
-  extern "C" __attribute__((visibility("default"))) int kbeam_problem_abi() { return ::kbeam::kProblemAbi; } \
-  extern "C" __attribute__((visibility("default"))) ::kbeam::ProblemCode* kbeam_make_problem() {       \
-    return new Type;                                                                                   \
+#define KBEAM_PROBLEM(Type)                                                                      \
+  extern "C" __attribute__((visibility("default"))) int kbeam_problem_abi() {                    \
+    return ::kbeam::kProblemAbi;                                                                 \
+  }                                                                                              \
+  extern "C" __attribute__((visibility("default"))) ::kbeam::ProblemCode* kbeam_make_problem() { \
+    return new Type;                                                                             \
   }

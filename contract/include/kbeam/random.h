@@ -1,4 +1,5 @@
-// Random numbers for input generators: fast, the same on every machine, one stream a (seed, stream) pair.
+// Random numbers for input generators: fast, the same on every machine, one stream a (seed, stream)
+// pair.
 #pragma once
 
 #include <cmath>
@@ -12,7 +13,7 @@ class Random {
       : state_(mix(seed) ^ mix(stream + 0x9e3779b97f4a7c15u)) {}
 
   std::uint64_t bits() { return mix(state_ += 0x9e3779b97f4a7c15u); }  // splitmix64
-  std::uint64_t below(std::uint64_t limit) {                          // unbiased to 2^-64 * limit
+  std::uint64_t below(std::uint64_t limit) {                           // unbiased to 2^-64 * limit
     return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits()) * limit) >> 64);
   }
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }  // [0, 1)

@@ -1,5 +1,5 @@
-// SIMD vectors whose width is a number, so that one source serves AVX2 (8 floats), AVX-512 (16) and others.
-// A width above the machine's is legal: the compiler splits the vector.
+// SIMD vectors whose width is a number, so that one source serves AVX2 (8 floats), AVX-512 (16) and
+// others. A width above the machine's is legal: the compiler splits the vector.
 #pragma once
 
 #include <cstring>

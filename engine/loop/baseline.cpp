@@ -1,0 +1,253 @@
+#include "loop/baseline.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/files.h"
+#include "build/source_scan.h"
+#include "model/json_forms.h"
+#include "problem/problem_library.h"
+#include "search/search.h"
+#include "search/tuner.h"
+
+namespace kbeam {
+namespace {
+
+constexpr int kChoiceRepeats = 3;  // calls a setting and case when baselines are ranked
+constexpr int kMostSettings = 64;  // of the knobs of one baseline
+// A copy of the compulsory bytes is the roof; nothing may claim to be this much faster than it.
+constexpr double kRoofMargin = 1.5;
+
+std::vector<KnobValues> every_setting(const KnobSpace& space) {
+  std::vector<KnobValues> settings{{}};
+  for (const Knob& knob : space.knobs()) {
+    std::vector<KnobValues> longer;
+    for (const KnobValues& setting : settings)
+      for (const std::string& choice : knob.choices) {
+        longer.push_back(setting);
+        longer.back()[knob.name] = choice;
+      }
+    settings = std::move(longer);
+  }
+  std::erase_if(settings, [&](const KnobValues& setting) { return !space.allows(setting); });
+  return settings;
+}
+
+Candidate one_row(const std::string& source, const std::string& name, const KnobValues& knobs) {
+  Candidate candidate;
+  candidate.family = "baseline";
+  candidate.origin = "baseline";
+  candidate.rows.push_back({source, name, knobs});
+  candidate.id = candidate_id(candidate);
+  return candidate;
+}
+
+struct Fastest {
+  double ns = std::numeric_limits<double>::infinity();
+  Candidate candidate;
+};
+
+// Ranks every setting of one baseline on every case. Returns why none of them ran, or nothing.
+Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec& spec,
+                                  std::map<std::string, Fastest>& fastest, BaselineFacts& facts) {
+  ASSIGN_OR_RETURN(const std::string source, read_file(spec.source));
+  const SourceKnobs scanned = scan_knobs(source);
+  const std::vector<KnobValues> settings =
+      every_setting(KnobSpace(scanned.knobs, scanned.constraints));
+  if (settings.size() > kMostSettings)
+    return Error{
+        ErrorCode::bad_input, "rank the settings of baseline " + spec.name,
+        fmt::format("its knobs span {} settings, more than {}", settings.size(), kMostSettings),
+        "give its knobs fewer choices in " + spec.source.string()};
+  std::string why_not;
+  int ran = 0;
+  for (const KnobValues& knobs : settings) {
+    const Candidate candidate = one_row(source, spec.source.filename().string(), knobs);
+    const BuiltCandidate built = bench.builds.build_now(candidate, spec.link);
+    if (built.engine_error) return *built.engine_error;
+    if (const Artifact* failed = built.failed())
+      return Error{ErrorCode::bad_input, "build baseline " + spec.name,
+                   failed->reason + "\n" + failed->log,
+                   "install what it links, or mend " + spec.source.string()};
+    const Subject subject = bench.builds.subject_of(candidate, candidate.id);
+    for (const Case& the_case : bench.problem.timed_cases()) {
+      const auto timed = bench.judge.time_trusted(subject, the_case, kChoiceRepeats);
+      if (!timed.ok()) {
+        why_not = timed.failure.sentence;
+        break;
+      }
+      ++ran;
+      for (const auto& [key, note] : timed.value->notes) facts.notes[key] = note;
+      Fastest& best = fastest[the_case.name];
+      if (timed.value->median_ns < best.ns) best = {timed.value->median_ns, candidate};
+    }
+    bench.progress.attempt(fmt::format("baseline {} {}", spec.name, describe_knobs(knobs)));
+  }
+  return ran > 0 ? std::string() : why_not;
+}
+
+Candidate baseline_portfolio(const Problem& problem, const std::map<std::string, Fastest>& fastest,
+                             const std::string& name) {
+  std::vector<Champion> champions;
+  std::vector<RegimePoint> points;
+  std::map<std::string, Candidate> candidates;
+  for (const auto& [case_name, value] : regime_points(problem)) {
+    const Candidate& candidate = fastest.at(case_name).candidate;
+    champions.push_back({.case_name = case_name, .candidate_id = candidate.id});
+    points.push_back({case_name, value});
+    candidates[candidate.id] = candidate;
+  }
+  Candidate portfolio = assemble_portfolio(champions, points, candidates);
+  portfolio.family = "baseline";
+  portfolio.id = "baseline:" + name;
+  return portfolio;
+}
+
+Result<void> measure_ceilings(const MachineBench& bench, BaselineFacts& facts) {
+  for (const CeilingSpec& spec : bench.problem.ceilings) {
+    ASSIGN_OR_RETURN(const std::string source, read_file(spec.source));
+    const Candidate candidate = one_row(source, spec.source.filename().string(), {});
+    const BuiltCandidate built = bench.builds.build_now(candidate, spec.link);
+    if (built.engine_error) return *built.engine_error;
+    if (const Artifact* failed = built.failed())
+      return Error{ErrorCode::bad_input, "build ceiling " + spec.name,
+                   failed->reason + "\n" + failed->log,
+                   "install what it links, or mend " + spec.source.string()};
+    for (const Case& the_case : bench.problem.timed_cases()) {
+      const auto timed = bench.judge.time_trusted(bench.builds.subject_of(candidate, spec.name),
+                                                  the_case, kChoiceRepeats);
+      if (!timed.ok()) continue;  // the report shows the ceilings that run here
+      CeilingFacts& ceiling = facts.ceilings[the_case.name];
+      // The ceiling says how much work it did; the case would take its own share of that time.
+      const auto work = [&](const char* key) {
+        const auto found = timed.value->notes.find(key);
+        return found == timed.value->notes.end() ? 0.0
+                                                 : std::strtod(found->second.c_str(), nullptr);
+      };
+      if (work("flops") > 0)
+        ceiling.ns[spec.name] = timed.value->median_ns * ceiling.flops / work("flops");
+      else if (work("bytes") > 0)
+        ceiling.ns[spec.name] = timed.value->median_ns * ceiling.bytes / work("bytes");
+    }
+  }
+  return {};
+}
+
+Result<void> run_control(const MachineBench& bench, BaselineFacts& facts) {
+  const Subject subject = bench.builds.subject_of(facts.portfolio, facts.portfolio.id);
+  CompareRequest request{.candidate = subject, .reference = subject};
+  request.timed_cases = bench.problem.timed_cases();
+  request.check_cases = request.timed_cases;
+  request.rule = {.name = "a/a", .pairs_per_process = kControlPairs, .processes = 1};
+  const Evaluation control = bench.judge.compare(request);
+  facts.control_s = control.check_s + control.measure_s;
+  if (control.verdict != Verdict::accepted)
+    return Error{ErrorCode::unavailable, "run the A/A control on baseline " + facts.name,
+                 std::string(to_string(control.verdict)) + ": " + control.reason,
+                 "a baseline must itself be right on every timed case; see `kbeam doctor`"};
+  for (const Measurement& measurement : control.measurements) {
+    facts.case_ns[measurement.case_name] = measurement.summary.reference_ns;
+    facts.noise[measurement.case_name] = std::abs(std::log(measurement.summary.speedup));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::int64_t>> regime_points(const Problem& problem) {
+  std::vector<std::pair<std::string, std::int64_t>> points;
+  std::set<std::int64_t> seen;
+  for (const Case& the_case : problem.timed_cases()) {
+    const auto value = the_case.axes.find(problem.regime_axis);
+    if (value != the_case.axes.end() && seen.insert(value->second).second)
+      points.emplace_back(the_case.name, value->second);
+  }
+  std::sort(points.begin(), points.end(),
+            [](const auto& a, const auto& b) { return a.second < b.second; });
+  return points;
+}
+
+Result<BaselineFacts> measure_baseline(const MachineBench& bench) {
+  BaselineFacts facts;
+  for (const Case& the_case : bench.problem.timed_cases()) {
+    CeilingFacts& ceiling = facts.ceilings[the_case.name];
+    ceiling.flops = bench.code.flops(CaseAdapter(the_case));
+    ceiling.bytes = bench.code.bytes(CaseAdapter(the_case));
+  }
+  std::map<std::string, Fastest> fastest;
+  for (const BaselineSpec& spec : bench.problem.baselines) {
+    ASSIGN_OR_RETURN(const std::string why_not, rank_settings(bench, spec, fastest, facts));
+    if (!why_not.empty())
+      return Error{
+          ErrorCode::unavailable, "run baseline " + spec.name, why_not,
+          "install the library that it needs, or remove it from problem.toml: a campaign without "
+          "an honest baseline proves nothing"};
+    facts.name = facts.name.empty() ? spec.name : facts.name + "+" + spec.name;
+  }
+  facts.portfolio = baseline_portfolio(bench.problem, fastest, facts.name);
+  RETURN_IF_ERROR(run_control(bench, facts));
+  RETURN_IF_ERROR(measure_ceilings(bench, facts));
+  apply_baseline(bench.judge, facts);
+  return facts;
+}
+
+Result<void> restore_baseline(const MachineBench& bench, const BaselineFacts& facts) {
+  for (const BaselineSpec& spec : bench.problem.baselines) {
+    Candidate of_this_source = facts.portfolio;
+    std::erase_if(of_this_source.rows, [&](const Row& row) {
+      return row.source_name != spec.source.filename().string();
+    });
+    const BuiltCandidate built = bench.builds.build_now(of_this_source, spec.link);
+    if (built.engine_error) return *built.engine_error;
+    if (const Artifact* failed = built.failed())
+      return Error{ErrorCode::unavailable, "rebuild baseline " + spec.name, failed->reason,
+                   "install what it links, then resume again"};
+  }
+  apply_baseline(bench.judge, facts);
+  return {};
+}
+
+void apply_baseline(Judge& judge, const BaselineFacts& facts) {
+  for (const auto& [case_name, log_ratio] : facts.noise) judge.set_noise(case_name, log_ratio);
+  for (const auto& [case_name, ceiling] : facts.ceilings)
+    if (const auto copy = ceiling.ns.find("copy"); copy != ceiling.ns.end())
+      judge.set_floor(case_name, copy->second / kRoofMargin);
+}
+
+Json to_json(const BaselineFacts& facts) {
+  Json json{{"name", facts.name},        {"portfolio", to_json(facts.portfolio)},
+            {"case_ns", facts.case_ns},  {"noise", facts.noise},
+            {"notes", facts.notes},      {"control_s", facts.control_s},
+            {"ceilings", Json::object()}};
+  for (const auto& [case_name, ceiling] : facts.ceilings)
+    json["ceilings"][case_name] = {
+        {"ns", ceiling.ns}, {"flops", ceiling.flops}, {"bytes", ceiling.bytes}};
+  return json;
+}
+
+Result<BaselineFacts> baseline_from_json(const Json& json) {
+  try {
+    BaselineFacts facts;
+    facts.name = json.at("name").get<std::string>();
+    ASSIGN_OR_RETURN(facts.portfolio, candidate_from_json(json.at("portfolio")));
+    json.at("case_ns").get_to(facts.case_ns);
+    json.at("noise").get_to(facts.noise);
+    json.at("notes").get_to(facts.notes);
+    facts.control_s = json.at("control_s").get<double>();
+    for (const auto& [case_name, ceiling] : json.at("ceilings").items())
+      facts.ceilings[case_name] = {ceiling.at("ns").get<std::map<std::string, double>>(),
+                                   ceiling.at("flops").get<double>(),
+                                   ceiling.at("bytes").get<double>()};
+    return facts;
+  } catch (const Json::exception& trouble) {
+    return Error{ErrorCode::corrupt, "read the recorded baseline", trouble.what(),
+                 "the archive is damaged: start a new run"};
+  }
+}
+
+}  // namespace kbeam

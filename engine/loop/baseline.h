@@ -1,0 +1,58 @@
+// What a campaign measures before it searches: the fastest baseline per case, the noise of this
+// machine (A/A), and the ceilings that the report draws and the physics floor uses.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "loop/build_queue.h"
+#include "loop/progress.h"
+#include "model/candidate.h"
+#include "model/problem.h"
+#include "session/judge.h"
+
+namespace kbeam {
+
+struct CeilingFacts {
+  std::map<std::string, double>
+      ns;  // ceiling name -> the time that the case would take at that speed
+  double flops = 0;
+  double bytes = 0;
+};
+
+struct BaselineFacts {
+  std::string name;                              // "lapack"
+  Candidate portfolio;                           // per case the fastest baseline setting
+  std::map<std::string, double> case_ns;         // in the A/A control
+  std::map<std::string, double> noise;           // |median log-ratio| of the A/A control
+  std::map<std::string, std::string> notes;      // what the libraries say of themselves
+  std::map<std::string, CeilingFacts> ceilings;  // by case
+  double control_s = 0;  // what the A/A control took: the yardstick for a promotion
+};
+
+inline constexpr int kControlPairs = 8;  // A/A pairs a case
+
+struct MachineBench {  // what measuring a baseline needs
+  const Problem& problem;
+  ProblemCode& code;
+  Judge& judge;
+  BuildQueue& builds;
+  Progress& progress;
+};
+
+Result<BaselineFacts> measure_baseline(const MachineBench& bench);
+// Rebuilds the rows of a recorded baseline, so that a resumed campaign compares with the same one.
+Result<void> restore_baseline(const MachineBench& bench, const BaselineFacts& facts);
+// Hands noise and floors to the judge.
+void apply_baseline(Judge& judge, const BaselineFacts& facts);
+
+Json to_json(const BaselineFacts& facts);
+Result<BaselineFacts> baseline_from_json(const Json& json);
+
+// The values of the regime axis at which the timed cases sit.
+std::vector<std::pair<std::string, std::int64_t>> regime_points(const Problem& problem);
+
+}  // namespace kbeam

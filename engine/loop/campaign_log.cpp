@@ -1,0 +1,127 @@
+#include "loop/campaign_log.h"
+
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "model/json_forms.h"
+
+namespace kbeam {
+namespace {
+
+Error damaged(const std::string& what, const std::string& why) {
+  return {ErrorCode::corrupt, "read " + what + " from the archive", why,
+          "the archive is damaged: start a new run"};
+}
+
+}  // namespace
+
+std::string CampaignLog::next_evaluation_id() {
+  if (evaluation_count_ < 0)
+    evaluation_count_ = archive_->count_evaluations().ok() ? *archive_->count_evaluations() : 0;
+  return fmt::format("e{:05}", ++evaluation_count_);
+}
+
+Result<void> CampaignLog::baseline(const BaselineFacts& facts) {
+  return archive_->append_event("baseline", to_json(facts));
+}
+
+Result<void> CampaignLog::submission(const Submission& submission) {
+  return archive_->append_event("submission", to_json(submission));
+}
+
+Result<void> CampaignLog::attempt(const BuiltCandidate& built, const Evaluation& evaluation,
+                                  const std::string& decision, const std::string& why) {
+  RETURN_IF_ERROR(archive_->append_candidate(built.candidate));
+  for (const Artifact& artifact : built.artifacts)
+    RETURN_IF_ERROR(archive_->append_artifact(built.candidate.id, artifact));
+  RETURN_IF_ERROR(archive_->append_evaluation(evaluation));
+  return archive_->append_decision({decision, built.candidate.id, why});
+}
+
+Result<void> CampaignLog::observation(const Observation& observation, double used_s,
+                                      double busy_s) {
+  return archive_->append_event("observation",
+                                {{"candidate_id", observation.candidate_id},
+                                 {"verdict", std::string(to_string(observation.verdict))},
+                                 {"speedup", observation.speedup},
+                                 {"used_s", used_s},
+                                 {"busy_s", busy_s}});
+}
+
+Result<void> CampaignLog::confirmation(const Evaluation& evaluation) {
+  return archive_->append_evaluation(evaluation);
+}
+
+Result<void> CampaignLog::crowned(const Champion& champion, const std::string& why) {
+  RETURN_IF_ERROR(archive_->append_event("champion", to_json(champion)));
+  return archive_->append_decision(
+      {"champion of " + champion.case_name, champion.candidate_id, why});
+}
+
+Result<void> CampaignLog::refused(const std::string& case_name, const std::string& candidate_id,
+                                  const std::string& why) {
+  RETURN_IF_ERROR(archive_->append_event(
+      "refusal", {{"case_name", case_name}, {"candidate_id", candidate_id}, {"why", why}}));
+  return archive_->append_decision({"not confirmed on " + case_name, candidate_id, why});
+}
+
+Result<void> CampaignLog::families(const std::vector<FamilyState>& families) {
+  Json list = Json::array();
+  for (const FamilyState& family : families) list.push_back(to_json(family));
+  return archive_->append_event("families", {{"families", std::move(list)}});
+}
+
+Result<void> CampaignLog::ended(const Json& summary) {
+  return archive_->append_event("stop", summary);
+}
+
+Result<History> CampaignLog::replay(Search& search,
+                                    const std::function<Sketch(const Submission&)>& to_sketch) {
+  History history;
+  std::map<std::string, Candidate> candidates;
+  ASSIGN_OR_RETURN(const std::vector<Candidate> recorded, archive_->candidates());
+  for (const Candidate& candidate : recorded) candidates[candidate.id] = candidate;
+  ASSIGN_OR_RETURN(const std::vector<Event> events, archive_->events());
+  for (const Event& event : events) {
+    const Json body = Json::parse(event.body, nullptr, /*allow_exceptions=*/false);
+    try {
+      if (event.kind == "baseline") {
+        ASSIGN_OR_RETURN(history.baseline, baseline_from_json(body));
+      } else if (event.kind == "submission") {
+        ASSIGN_OR_RETURN(Submission submission, submission_from_json(body));
+        search.add(to_sketch(submission));
+        history.submissions.push_back(std::move(submission));
+      } else if (event.kind == "observation") {
+        Observation observation;
+        observation.candidate_id = body.at("candidate_id").get<std::string>();
+        const auto verdict = parse_verdict(body.at("verdict").get<std::string>());
+        if (!verdict) return damaged("an observation", "unknown verdict");
+        observation.verdict = *verdict;
+        body.at("speedup").get_to(observation.speedup);
+        history.used_s = body.at("used_s").get<double>();
+        history.busy_s = body.at("busy_s").get<double>();
+        const auto known = candidates.find(observation.candidate_id);
+        if (known == candidates.end())
+          return damaged("an observation", "no candidate " + observation.candidate_id);
+        search.absorb(known->second, observation);
+        (void)search.challenges();  // answered by the champion and refusal events that follow
+        ++history.evaluations;
+        if (blame_of(*verdict) == Blame::candidate) ++history.rejects[*verdict];
+      } else if (event.kind == "champion") {
+        ASSIGN_OR_RETURN(const Champion champion, champion_from_json(body));
+        search.crown(champion);
+        history.crowned.push_back(champion);
+      } else if (event.kind == "refusal") {
+        search.refuse(body.at("case_name").get<std::string>(),
+                      body.at("candidate_id").get<std::string>(),
+                      body.at("why").get<std::string>());
+      }
+    } catch (const Json::exception& trouble) {
+      return damaged("event " + std::to_string(event.sequence), trouble.what());
+    }
+  }
+  return history;
+}
+
+}  // namespace kbeam

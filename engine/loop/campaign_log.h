@@ -1,0 +1,65 @@
+// What the loop writes down and reads back: the only code that knows which events mean what. A
+// resumed campaign is rebuilt from here, so whatever changes the loop's course is an event before
+// it takes effect.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "archive/archive.h"
+#include "base/result.h"
+#include "loop/baseline.h"
+#include "loop/inbox.h"
+#include "search/search.h"
+
+namespace kbeam {
+
+// The course of a campaign so far.
+struct History {
+  std::optional<BaselineFacts> baseline;
+  struct Seen {
+    Candidate candidate;
+    Observation observation;
+  };
+  std::vector<Submission> submissions;
+  double used_s = 0;
+  double busy_s = 0;
+  int evaluations = 0;  // screened
+  std::map<Verdict, int> rejects;
+  std::vector<Champion>
+      crowned;  // in order: a champion that fails later gives way to the one before it
+};
+
+class CampaignLog {
+ public:
+  explicit CampaignLog(std::unique_ptr<Archive> archive) : archive_(std::move(archive)) {}
+
+  Result<void> baseline(const BaselineFacts& facts);
+  Result<void> submission(const Submission& submission);
+  Result<void> attempt(const BuiltCandidate& built, const Evaluation& evaluation,
+                       const std::string& decision, const std::string& why);
+  Result<void> observation(const Observation& observation, double used_s, double busy_s);
+  Result<void> confirmation(const Evaluation& evaluation);
+  Result<void> crowned(const Champion& champion, const std::string& why);
+  Result<void> refused(const std::string& case_name, const std::string& candidate_id,
+                       const std::string& why);
+  Result<void> families(const std::vector<FamilyState>& families);
+  Result<void> ended(const Json& summary);
+
+  // Replays what was recorded into `search` (sketches first, submissions as they came).
+  Result<History> replay(Search& search, const std::function<Sketch(const Submission&)>& to_sketch);
+
+  std::string next_evaluation_id();
+  Archive& archive() { return *archive_; }
+
+ private:
+  std::unique_ptr<Archive> archive_;
+  int evaluation_count_ = -1;  // unknown until first asked
+};
+
+}  // namespace kbeam

@@ -1,0 +1,43 @@
+// Goals: "speedup >= 6 and case n512 <= 2ms". Comparisons joined by and / or (and binds tighter),
+// no parentheses.
+//   speedup, speedup(NAME)  geometric mean over the timed cases against the baseline (NAME must be
+//   its name) geomean                 geometric mean of the winner's times case NAME the time of
+//   one case best                    on the right side: the same quantity of the baseline, with an
+//   optional factor: best * 0.98
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace kbeam {
+
+// What a goal is held against: confirmed figures only.
+struct GoalFigures {
+  std::map<std::string, double> case_ns;
+  std::map<std::string, double> baseline_ns;
+};
+
+class Goal {
+ public:
+  static Result<Goal> parse(const std::string& text, const std::vector<std::string>& cases,
+                            const std::string& baseline);
+  bool met_by(const GoalFigures& figures) const;
+  bool empty() const { return any_of_.empty(); }
+
+ private:
+  enum class Quantity { speedup, geomean, one_case };
+  struct Term {
+    Quantity quantity = Quantity::speedup;
+    std::string case_name;
+    std::string comparison;  // <= < >= >
+    double value = 0;        // a ratio, nanoseconds, or a factor of the baseline's figure
+    enum class Unit { ratio, ns, of_best } unit = Unit::ratio;
+  };
+  static bool holds(const Term& term, const GoalFigures& figures);
+  std::vector<std::vector<Term>> any_of_;  // a disjunction of conjunctions
+};
+
+}  // namespace kbeam

@@ -1,0 +1,68 @@
+#include "loop/goal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kbeam {
+namespace {
+
+const std::vector<std::string> kCases{"n64", "n512"};
+
+Goal parsed(const std::string& text) {
+  const Result<Goal> goal = Goal::parse(text, kCases, "lapack");
+  EXPECT_TRUE(goal.ok()) << (goal.ok() ? "" : goal.error().text());
+  return goal.ok() ? goal.value() : Goal();
+}
+
+std::string refusal(const std::string& text) {
+  const Result<Goal> goal = Goal::parse(text, kCases, "lapack");
+  return goal.ok() ? "accepted" : goal.error().text();
+}
+
+// Speedups 4 and 9: geometric mean 6; times 1 ms and 4 ms: geometric mean 2 ms.
+const GoalFigures kFigures{{{"n64", 1e6}, {"n512", 4e6}}, {{"n64", 4e6}, {"n512", 36e6}}};
+
+TEST(Goal, ComparesTheGeometricMeanSpeedup) {
+  EXPECT_TRUE(parsed("speedup >= 5.99").met_by(kFigures));
+  EXPECT_FALSE(parsed("speedup >= 6.01").met_by(kFigures));
+  EXPECT_TRUE(parsed("speedup(lapack) > 5").met_by(kFigures));
+}
+
+TEST(Goal, ComparesTimesInEveryUnit) {
+  for (const char* text :
+       {"geomean <= 2000001ns", "geomean <= 2001us", "geomean <= 2.1ms", "geomean <= 0.1s"})
+    EXPECT_TRUE(parsed(text).met_by(kFigures)) << text;
+  EXPECT_FALSE(parsed("geomean < 1.9 ms").met_by(kFigures));
+  EXPECT_TRUE(parsed("case n512 <= 4ms").met_by(kFigures));
+  EXPECT_FALSE(parsed("case n512 < 4ms").met_by(kFigures));
+}
+
+TEST(Goal, KnowsTheIncumbentAtTheStart) {
+  EXPECT_TRUE(parsed("case n512 < best * 0.2").met_by(kFigures));
+  EXPECT_FALSE(parsed("case n512 < best * 0.1").met_by(kFigures));
+  EXPECT_TRUE(parsed("geomean < best").met_by(kFigures));
+}
+
+TEST(Goal, AndBindsTighterThanOr) {
+  EXPECT_TRUE(parsed("speedup >= 100 and geomean < 1ns or case n64 <= 1ms").met_by(kFigures));
+  EXPECT_FALSE(parsed("speedup >= 1 and geomean < 1ns or case n64 < 1ms").met_by(kFigures));
+}
+
+TEST(Goal, IsNeverMetByMissingFigures) {
+  EXPECT_FALSE(parsed("case n512 <= 4s").met_by({}));
+  EXPECT_FALSE(parsed("speedup >= 0").met_by({{{"n64", 1}}, kFigures.baseline_ns}));
+  EXPECT_FALSE(parsed("").met_by(kFigures));
+}
+
+TEST(Goal, SaysWhatItDoesNotUnderstand) {
+  EXPECT_THAT(refusal("speed >= 2"), testing::HasSubstr("no comparison that kbeam knows"));
+  EXPECT_THAT(refusal("case n52 < 1ms"), testing::HasSubstr("did you mean n512?"));
+  EXPECT_THAT(refusal("geomean <= 3"), testing::HasSubstr("a time needs ns, us, ms or s"));
+  EXPECT_THAT(refusal("speedup >= 3ms"), testing::HasSubstr("a speedup has no unit"));
+  EXPECT_THAT(refusal("speedup(cusolver) >= 3"),
+              testing::HasSubstr("baseline of this problem is lapack"));
+  EXPECT_THAT(refusal("speedup >= 3 and"), testing::HasSubstr("no comparison"));
+}
+
+}  // namespace
+}  // namespace kbeam

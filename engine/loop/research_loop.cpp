@@ -1,0 +1,574 @@
+#include "loop/research_loop.h"
+
+#include <fmt/core.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "base/clock.h"
+#include "base/entropy.h"
+#include "build/compiler.h"
+#include "build/source_scan.h"
+#include "loop/activity.h"
+#include "loop/baseline.h"
+#include "loop/build_queue.h"
+#include "loop/campaign_log.h"
+#include "loop/goal.h"
+#include "loop/inbox.h"
+#include "loop/promotion.h"
+#include "loop/summary.h"
+#include "problem/problem_library.h"
+#include "propose/idea_file.h"
+#include "report/report.h"
+#include "search/search.h"
+#include "session/judge.h"
+
+namespace kbeam {
+namespace {
+
+constexpr std::size_t kBuildsAhead = 2;
+constexpr int kMostEngineFailures = 5;  // in a row: then the machine is unfit and the run stops
+constexpr int kPromotionAttempts =
+    3;  // a portfolio that fails sealed checks loses the row that failed
+constexpr double kPromotionSlack = 1.25;
+constexpr double kReportSeconds = 5;
+
+class Campaign {
+ public:
+  Campaign(const CampaignSetup& setup, Progress& progress, const std::atomic<bool>& interrupted)
+      : setup_(setup),
+        progress_(progress),
+        interrupted_(interrupted),
+        meter_(clock_),
+        inbox_(setup.run_folder) {}
+
+  Result<CampaignOutcome> run() {
+    RETURN_IF_ERROR(
+        open_tools());  // compiler, problem code, judge; everything is pinned from here on
+    RETURN_IF_ERROR(open_archive());  // what happened before is replayed into the search
+    RETURN_IF_ERROR(
+        establish_baseline());  // what "faster" means here, and how noisy this machine is
+    RETURN_IF_ERROR(search_until_stopped());  // from here on every attempt is in the archive
+    RETURN_IF_ERROR(promote_portfolio());     // only what passes here is called a winner
+    return conclude();                        // summary and reports, from the archive alone
+  }
+
+ private:
+  Result<void> open_tools();
+  Result<void> open_archive();
+  Result<void> establish_baseline();
+  Result<void> search_until_stopped();
+  Result<void> promote_portfolio();
+  Result<CampaignOutcome> conclude();
+
+  StopReason stop_reason();
+  double used_s() const { return history_.used_s + meter_.wall_s(); }
+  double promotion_reserve_s() const;
+  Result<void> take_inbox();
+  void fill_pipeline();
+  Result<void> attempt(const BuiltCandidate& built);
+  Evaluation judge_candidate(const BuiltCandidate& built);
+  Result<void> settle_challenges();
+  Result<void> settle(const Candidate& candidate, const std::vector<Case>& cases);
+  void tell_progress();
+  std::optional<Candidate> assemble_winner(const std::set<std::string>& banned) const;
+  Result<void> record_promotion(const BuiltCandidate& built);
+
+  Candidate reference_portfolio() const;
+  double reference_speedup(const std::string& case_name) const;
+  GoalFigures goal_figures() const;
+  Sketch make_sketch(const Submission& submission) const;
+  MachineBench bench() { return {setup_.problem, library_->code(), *judge_, *builds_, progress_}; }
+
+  const CampaignSetup& setup_;
+  Progress& progress_;
+  const std::atomic<bool>& interrupted_;
+  SystemClock clock_;
+  ActivityMeter meter_;
+  Inbox inbox_;
+  Goal goal_;
+
+  std::unique_ptr<Compiler> compiler_;
+  std::unique_ptr<ProblemLibrary> library_;
+  std::unique_ptr<Judge> judge_;
+  std::unique_ptr<BuildQueue> builds_;
+  std::unique_ptr<CampaignLog> log_;
+  std::unique_ptr<Search> search_;
+  Environment environment_;
+
+  History history_;
+  BaselineFacts baseline_;
+  double search_began_s_ = 0;
+  double search_ended_s_ = 0;
+  int engine_failures_ = 0;
+  std::map<std::string, Proposal> proposals_;        // in flight, by candidate id
+  std::map<std::string, std::string> objects_seen_;  // object hash -> candidate id
+  std::map<std::string, Observation> observations_;  // by candidate id
+  StopReason stop_reason_ = StopReason::running;
+  std::optional<Promotion> promotion_;
+  std::string not_promoted_because_;
+};
+
+// The judge keeps one CPU and candidates get another, so that neither waits for the other (decision
+// 0003).
+void pin_this_thread(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(cpu), &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
+Result<void> Campaign::open_tools() {
+  progress_.phase("preparing the compiler and the problem");
+  const ActivityMeter::Span busy(meter_);
+  ASSIGN_OR_RETURN(compiler_, Compiler::make({.contract_include = setup_.home.contract_include,
+                                              .cache = setup_.cache,
+                                              .idle_priority = true}));
+  ASSIGN_OR_RETURN(const std::filesystem::path module,
+                   compiler_->build_problem(setup_.problem.code));
+  ASSIGN_OR_RETURN(library_, ProblemLibrary::load(module));
+  ASSIGN_OR_RETURN(environment_,
+                   probe_environment(compiler_->version(), compiler_->candidate_flags()));
+  std::vector<std::string> cases;
+  for (const Case& the_case : setup_.problem.timed_cases()) cases.push_back(the_case.name);
+  std::string baselines;
+  for (const BaselineSpec& spec : setup_.problem.baselines)
+    baselines += (baselines.empty() ? "" : "+") + spec.name;
+  ASSIGN_OR_RETURN(goal_, Goal::parse(setup_.config.goal, cases, baselines));
+  JudgeOptions options;
+  options.runner = setup_.home.runner;
+  options.candidate_cpus = setup_.config.candidate_cpus;
+  options.grade = setup_.grade;
+  options.seed = setup_.config.seed;
+  options.on_lock_wait = [this](const std::string& holder) {
+    progress_.event("waiting for the timing lock of this machine, held by " + holder);
+  };
+  judge_ = std::make_unique<Judge>(setup_.problem, library_->code(), options, clock_);
+  // Made before the pin below: builds may use every CPU, at idle priority.
+  builds_ = std::make_unique<BuildQueue>(*compiler_, setup_.problem.compile_flags, meter_);
+  pin_this_thread(setup_.config.judge_cpu);
+  return {};
+}
+
+Result<void> Campaign::open_archive() {
+  const std::filesystem::path file = setup_.run_folder / "archive.sqlite";
+  const bool resumed = std::filesystem::exists(file);
+  ASSIGN_OR_RETURN(auto archive, resumed ? Archive::open_for_append(file)
+                                         : Archive::create(file, setup_.config, environment_));
+  if (const Environment then = archive->environment();
+      resumed && (then.cpu != environment_.cpu || then.compiler != environment_.compiler))
+    return Error{ErrorCode::bad_input, "resume " + setup_.config.run_id,
+                 fmt::format("it ran on {} with {}; this is {} with {}", then.cpu, then.compiler,
+                             environment_.cpu, environment_.compiler),
+                 "times of two machines cannot be compared: start a new run here"};
+  log_ = std::make_unique<CampaignLog>(std::move(archive));
+
+  ASSIGN_OR_RETURN(const LoadedIdeas ideas, load_ideas(setup_.problem.folder));
+  if (!ideas.mistakes.empty()) {
+    std::string all;
+    for (const std::string& mistake : ideas.mistakes) all += (all.empty() ? "" : "\n  ") + mistake;
+    return Error{ErrorCode::bad_input, "read the ideas of " + setup_.problem.name, all,
+                 "mend ideas.toml"};
+  }
+  std::vector<Sketch> sketches;
+  for (const SketchFile& file_of_idea : ideas.sketches) {
+    sketches.push_back(make_sketch(
+        {file_of_idea.idea, file_of_idea.source, file_of_idea.path.filename().string()}));
+    if (!resumed) RETURN_IF_ERROR(log_->archive().append_idea(file_of_idea.idea));
+  }
+  SearchConfig config;
+  config.seed = setup_.config.seed;
+  config.beam = setup_.config.beam;
+  for (const auto& [name, value] : regime_points(setup_.problem)) config.cases.push_back(name);
+  search_ = Search::make(config, std::move(sketches));
+  if (resumed) {
+    ASSIGN_OR_RETURN(history_, log_->replay(*search_, [this](const Submission& submission) {
+      return make_sketch(submission);
+    }));
+    progress_.event(fmt::format("resumed after {} evaluations and {:.0f} s", history_.evaluations,
+                                history_.used_s));
+  }
+  return {};
+}
+
+Sketch Campaign::make_sketch(const Submission& submission) const {
+  const SourceKnobs scanned = scan_knobs(submission.source);
+  return {submission.idea, submission.source, submission.source_name, scanned.knobs,
+          scanned.constraints};
+}
+
+Result<void> Campaign::establish_baseline() {
+  const double began_s = meter_.wall_s();
+  const ActivityMeter::Span busy(meter_);
+  if (history_.baseline) {
+    baseline_ = *history_.baseline;
+    RETURN_IF_ERROR(restore_baseline(bench(), baseline_));
+  } else {
+    progress_.phase("measuring the baseline and the noise of this machine");
+    ASSIGN_OR_RETURN(baseline_, measure_baseline(bench()));
+    RETURN_IF_ERROR(log_->baseline(baseline_));
+  }
+  search_began_s_ = meter_.wall_s();
+  progress_.event(
+      fmt::format("baseline {} ready after {:.1f} s", baseline_.name, meter_.wall_s() - began_s));
+  return {};
+}
+
+// Promotion times the same cases as the A/A control, on faster candidates: the control bounds its
+// cost.
+double Campaign::promotion_reserve_s() const {
+  const StoppingRule rule = promote_rule();
+  const double pairs =
+      (rule.pairs_per_process + 1) * rule.processes + 9;  // warm-ups, and the all-cores row
+  return kPromotionSlack * baseline_.control_s * pairs / (kControlPairs + 1) + kReportSeconds;
+}
+
+StopReason Campaign::stop_reason() {
+  const Budget& budget = setup_.config.budget;
+  if (interrupted_ || inbox_.take_stop()) return StopReason::asked_to_stop;
+  if (budget.evaluations > 0 && history_.evaluations >= budget.evaluations)
+    return StopReason::budget_evaluations;
+  if (budget.wall_s > 0 && used_s() >= budget.wall_s - promotion_reserve_s())
+    return StopReason::budget_wall;
+  if (!goal_.empty() && goal_.met_by(goal_figures())) return StopReason::goal_met;
+  return StopReason::running;
+}
+
+Result<void> Campaign::search_until_stopped() {
+  progress_.phase("searching");
+  while ((stop_reason_ = stop_reason()) == StopReason::running) {
+    RETURN_IF_ERROR(take_inbox());
+    fill_pipeline();
+    if (builds_->in_flight() == 0) {
+      stop_reason_ = StopReason::exhausted;
+      break;
+    }
+    RETURN_IF_ERROR(attempt(builds_->pop()));
+    RETURN_IF_ERROR(settle_challenges());
+    tell_progress();
+  }
+  search_ended_s_ = meter_.wall_s();
+  return log_->families(search_->families());
+}
+
+Result<void> Campaign::take_inbox() {
+  for (const Inbox::Waiting& waiting : inbox_.waiting()) {
+    if (waiting.submission.ok()) {
+      RETURN_IF_ERROR(log_->archive().append_idea(waiting.submission->idea));
+      RETURN_IF_ERROR(log_->submission(*waiting.submission));
+      search_->add(make_sketch(*waiting.submission));
+      progress_.event("took the submission " + waiting.submission->source_name);
+    } else {
+      progress_.event("refused a submission: " + waiting.submission.error().text());
+    }
+    inbox_.discard(waiting.file);
+  }
+  return {};
+}
+
+void Campaign::fill_pipeline() {
+  while (builds_->in_flight() < kBuildsAhead) {
+    std::optional<Proposal> proposal = search_->ask();
+    if (!proposal) return;
+    builds_->push(proposal->candidate);
+    proposals_[proposal->candidate.id] = std::move(*proposal);
+  }
+}
+
+// Every champion at once, the baseline where there is none yet: what a screen is paired with.
+Candidate Campaign::reference_portfolio() const {
+  std::vector<Champion> rows = search_->champions();
+  std::map<std::string, Candidate> candidates;
+  for (const Champion& champion : rows)
+    if (const auto found = search_->find(champion.candidate_id))
+      candidates[champion.candidate_id] = *found;
+  std::vector<RegimePoint> points;
+  for (const auto& [case_name, value] : regime_points(setup_.problem)) {
+    points.push_back({case_name, value});
+    const bool crowned =
+        std::any_of(rows.begin(), rows.end(),
+                    [&, name = case_name](const Champion& row) { return row.case_name == name; });
+    if (crowned) continue;
+    Candidate row = baseline_.portfolio;
+    row.rows = {baseline_.portfolio.row_for(value)};
+    row.id = candidate_id(row);
+    rows.push_back({.case_name = case_name, .candidate_id = row.id});
+    candidates[row.id] = row;
+  }
+  return assemble_portfolio(rows, points, candidates);
+}
+
+double Campaign::reference_speedup(const std::string& case_name) const {
+  for (const Champion& champion : search_->champions())
+    if (champion.case_name == case_name) return champion.speedup;
+  return 1;
+}
+
+GoalFigures Campaign::goal_figures() const {
+  GoalFigures figures;
+  figures.baseline_ns = baseline_.case_ns;
+  for (const Champion& champion : search_->champions())
+    figures.case_ns[champion.case_name] =
+        baseline_.case_ns.at(champion.case_name) / champion.speedup;
+  return figures;
+}
+
+Evaluation Campaign::judge_candidate(const BuiltCandidate& built) {
+  Evaluation evaluation{
+      .candidate_id = built.candidate.id, .stage = Stage::screen, .grade = setup_.grade};
+  evaluation.started_unix_ms = evaluation.ended_unix_ms = clock_.unix_ms();
+  if (built.engine_error) {
+    evaluation.reason = built.engine_error->text();
+  } else if (const Artifact* failed = built.failed()) {
+    evaluation.verdict = failed->verdict;
+    evaluation.reason = failed->reason;
+  } else {
+    std::vector<Case> check_cases;
+    for (const Case& the_case : setup_.problem.cases)
+      if (!the_case.timed) check_cases.push_back(the_case);
+    const Candidate reference = reference_portfolio();
+    evaluation = judge_->screen(builds_->subject_of(built.candidate, built.candidate.id),
+                                builds_->subject_of(reference, candidate_id(reference)),
+                                check_cases, setup_.problem.timed_cases());
+  }
+  for (const Artifact& artifact : built.artifacts) evaluation.build_s += artifact.build_s;
+  return evaluation;
+}
+
+Result<void> Campaign::attempt(const BuiltCandidate& built) {
+  const ActivityMeter::Span busy(meter_);
+  const Proposal proposal = proposals_[built.candidate.id];
+  proposals_.erase(built.candidate.id);
+  Observation observation{.candidate_id = built.candidate.id};
+  Evaluation evaluation;
+  std::string decision = "screened";
+  std::string why = proposal.strategy + ": " + proposal.why;
+
+  const std::string object = built.artifacts.size() == 1 && built.failed() == nullptr
+                                 ? built.artifacts.front().object_hash
+                                 : std::string();
+  const auto twin = objects_seen_.find(object);
+  if (!object.empty() && twin != objects_seen_.end()) {
+    // The compiler made the same code of it: what was measured then holds now.
+    observation = observations_[twin->second];
+    observation.candidate_id = built.candidate.id;
+    evaluation = {.candidate_id = built.candidate.id,
+                  .stage = Stage::screen,
+                  .verdict = observation.verdict,
+                  .reason = "the same machine code as " + twin->second,
+                  .grade = setup_.grade};
+    decision = "duplicate of " + twin->second;
+  } else {
+    evaluation = judge_candidate(built);
+    if (evaluation.verdict == Verdict::engine_failed)
+      evaluation = judge_candidate(built);  // ours: once more
+    observation.verdict = evaluation.verdict;
+    for (const Measurement& measurement : evaluation.measurements)
+      observation.speedup[measurement.case_name] =
+          measurement.summary.speedup * reference_speedup(measurement.case_name);
+    if (!object.empty()) objects_seen_[object] = built.candidate.id;
+    if (evaluation.verdict != Verdict::accepted) {
+      decision = "rejected";
+      why = evaluation.reason;
+    }
+  }
+  evaluation.id = log_->next_evaluation_id();
+  engine_failures_ = evaluation.verdict == Verdict::engine_failed ? engine_failures_ + 1 : 0;
+  if (engine_failures_ >= kMostEngineFailures)
+    return Error{ErrorCode::unavailable, "evaluate candidates", evaluation.reason,
+                 "see `kbeam doctor`; then `kbeam resume " + setup_.config.run_id + "`"};
+  RETURN_IF_ERROR(log_->attempt(built, evaluation, decision, why));
+  RETURN_IF_ERROR(log_->observation(observation, used_s(), history_.busy_s + meter_.busy_s()));
+  observations_[built.candidate.id] = observation;
+  search_->tell(observation);
+  ++history_.evaluations;
+  if (blame_of(observation.verdict) == Blame::candidate) ++history_.rejects[observation.verdict];
+  std::string best;
+  for (const auto& [case_name, speedup] : observation.speedup)
+    best += fmt::format(" {} {:.2f}x", case_name, speedup);
+  progress_.attempt(
+      fmt::format("{} {} [{}] {}{}", evaluation.id, built.candidate.family,
+                  describe_knobs(built.candidate.rows.front().knobs), to_string(evaluation.verdict),
+                  best.empty() ? " (" + evaluation.reason.substr(0, 160) + ")" : best));
+  return {};
+}
+
+// A screen ranks, it never crowns: whoever looks better than a champion is measured again, on new
+// seeds, in fresh processes, and only where it looks better.
+Result<void> Campaign::settle_challenges() {
+  std::map<std::string, std::vector<Case>> by_candidate;
+  for (const Search::Challenge& challenge : search_->challenges())
+    if (const Case* the_case = setup_.problem.find_case(challenge.case_name))
+      by_candidate[challenge.candidate_id].push_back(*the_case);
+  for (const auto& [id, cases] : by_candidate) {
+    const auto candidate = search_->find(id);
+    if (candidate && !interrupted_) RETURN_IF_ERROR(settle(*candidate, cases));
+  }
+  return {};
+}
+
+Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case>& cases) {
+  const ActivityMeter::Span busy(meter_);
+  // A resumed run has champions whose rows this process has not built yet; the cache makes that
+  // cheap.
+  (void)builds_->build_now(candidate);
+  const Candidate reference = reference_portfolio();
+  const BuiltCandidate rebuilt = builds_->build_now(reference);
+  if (rebuilt.engine_error) return *rebuilt.engine_error;
+  CompareRequest request{.candidate = builds_->subject_of(candidate, candidate.id),
+                         .reference = builds_->subject_of(reference, candidate_id(reference))};
+  request.timed_cases = cases;
+  request.rule = confirm_rule();
+  request.stage = Stage::confirm;
+  Evaluation evaluation = judge_->compare(request);
+  evaluation.id = log_->next_evaluation_id();
+  RETURN_IF_ERROR(log_->confirmation(evaluation));
+  for (const Case& the_case : cases) {
+    const auto found = std::find_if(
+        evaluation.measurements.begin(), evaluation.measurements.end(),
+        [&](const Measurement& measurement) { return measurement.case_name == the_case.name; });
+    if (found == evaluation.measurements.end() || found->summary.comparison != Comparison::faster) {
+      const std::string why =
+          found == evaluation.measurements.end()
+              ? evaluation.reason
+              : fmt::format("{} {:.3f}x [{:.3f}, {:.3f}] against the champion",
+                            to_string(found->summary.comparison), found->summary.speedup,
+                            found->summary.low, found->summary.high);
+      RETURN_IF_ERROR(log_->refused(the_case.name, candidate.id, why));
+      search_->refuse(the_case.name, candidate.id, why);
+      continue;
+    }
+    const double scale = reference_speedup(the_case.name);
+    Champion champion{
+        .case_name = the_case.name, .candidate_id = candidate.id, .family = candidate.family};
+    champion.speedup = found->summary.speedup * scale;
+    champion.low = found->summary.low * scale;
+    champion.high = found->summary.high * scale;
+    for (const Champion& before : search_->champions())
+      if (before.case_name == the_case.name) champion.version = before.version + 1;
+    RETURN_IF_ERROR(log_->crowned(
+        champion, fmt::format("{}: {:.3f}x [{:.3f}, {:.3f}] the champion before", evaluation.id,
+                              found->summary.speedup, found->summary.low, found->summary.high)));
+    search_->crown(champion);
+    history_.crowned.push_back(champion);
+    progress_.event(fmt::format("{}: {} {} leads with {:.2f}x {}", the_case.name, candidate.family,
+                                describe_knobs(candidate.rows.front().knobs), champion.speedup,
+                                baseline_.name));
+  }
+  return {};
+}
+
+void Campaign::tell_progress() {
+  ProgressView view;
+  view.round = 1 + history_.evaluations / std::max(1, setup_.config.beam);
+  view.used_s = used_s();
+  view.budget_s = setup_.config.budget.wall_s;
+  view.evaluations = history_.evaluations;
+  view.budget_evaluations = setup_.config.budget.evaluations;
+  view.rejects = history_.rejects;
+  view.families = search_->families();
+  view.champions = search_->champions();
+  std::vector<double> speedups;
+  for (const Champion& champion : view.champions) speedups.push_back(champion.speedup);
+  if (speedups.size() == regime_points(setup_.problem).size())
+    view.best_speedup = geometric_mean(speedups);
+  progress_.refresh(view);
+}
+
+// The latest champion of every case that no failed promotion has banned. Where nobody beat the
+// baseline the neighbouring champion serves: the library does not ship LAPACK.
+std::optional<Candidate> Campaign::assemble_winner(const std::set<std::string>& banned) const {
+  std::map<std::string, Champion> latest;
+  for (const Champion& champion : history_.crowned)
+    if (!banned.contains(champion.candidate_id)) latest[champion.case_name] = champion;
+  if (latest.empty()) return std::nullopt;
+  std::vector<Champion> champions;
+  std::vector<RegimePoint> points;
+  std::map<std::string, Candidate> candidates;
+  for (const auto& [case_name, value] : regime_points(setup_.problem)) {
+    points.push_back({case_name, value});
+    const auto found = latest.find(case_name);
+    if (found == latest.end()) continue;
+    champions.push_back(found->second);
+    candidates[found->second.candidate_id] = *search_->find(found->second.candidate_id);
+  }
+  Candidate winner = assemble_portfolio(champions, points, candidates);
+  winner.id = candidate_id(winner);
+  return winner;
+}
+
+Result<void> Campaign::promote_portfolio() {
+  if (stop_reason_ == StopReason::asked_to_stop) {
+    not_promoted_because_ = "stopped before promotion; resume the run to finish it";
+    return {};
+  }
+  progress_.phase("promoting the portfolio on sealed inputs");
+  std::set<std::string> banned;
+  for (int attempt = 0; attempt < kPromotionAttempts; ++attempt) {
+    const ActivityMeter::Span busy(meter_);
+    const std::optional<Candidate> portfolio = assemble_winner(banned);
+    if (!portfolio) {
+      not_promoted_because_ = "no candidate was confirmed faster than the baseline on any case";
+      return {};
+    }
+    const BuiltCandidate built = builds_->build_now(*portfolio);
+    if (built.engine_error) return *built.engine_error;
+    RETURN_IF_ERROR(log_->archive().append_event("frozen", {{"candidate_id", portfolio->id}}));
+    promotion_ = promote(bench(), baseline_, *portfolio,
+                         static_cast<int>(setup_.config.candidate_cpus.size()));
+    RETURN_IF_ERROR(record_promotion(built));
+    if (promotion_->evaluation.verdict == Verdict::accepted) return {};
+    not_promoted_because_ = promotion_->evaluation.reason;
+    progress_.event("the portfolio failed its promotion: " + not_promoted_because_);
+    if (!promotion_->failed_at) return {};
+    const Row& to_blame = portfolio->row_for(*promotion_->failed_at);
+    for (const Champion& champion : history_.crowned) {
+      const Row& row = search_->find(champion.candidate_id)->rows.front();
+      if (row.source == to_blame.source && row.knobs == to_blame.knobs)
+        banned.insert(champion.candidate_id);
+    }
+  }
+  return {};
+}
+
+Result<void> Campaign::record_promotion(const BuiltCandidate& built) {
+  const bool won = promotion_->evaluation.verdict == Verdict::accepted;
+  promotion_->evaluation.id = log_->next_evaluation_id();
+  RETURN_IF_ERROR(log_->attempt(
+      built, promotion_->evaluation, won ? "winner" : "not promoted",
+      won ? fmt::format("{:.2f}x {} in geometric mean", promotion_->geomean.speedup, baseline_.name)
+          : promotion_->evaluation.reason));
+  if (!promotion_->all_cores) return {};
+  promotion_->all_cores->id = log_->next_evaluation_id();
+  return log_->confirmation(*promotion_->all_cores);
+}
+
+Result<CampaignOutcome> Campaign::conclude() {
+  progress_.phase("writing the report");
+  CampaignFigures figures{.config = setup_.config, .environment = environment_};
+  figures.baseline = &baseline_;
+  figures.promotion = promotion_ ? &*promotion_ : nullptr;
+  figures.not_promoted_because = not_promoted_because_;
+  figures.evaluations = history_.evaluations;
+  figures.search_s = history_.used_s + search_ended_s_ - search_began_s_;
+  figures.wall_s = used_s();
+  figures.overhead_fraction = 1 - (history_.busy_s + meter_.busy_s()) / used_s();
+  figures.stop_reason = stop_reason_;
+  figures.run_folder = setup_.run_folder;
+  CampaignOutcome outcome{stop_reason_, summarise_campaign(figures)};
+  RETURN_IF_ERROR(log_->ended(outcome.summary));
+  ASSIGN_OR_RETURN(const ReportInput input, gather_report(log_->archive(), setup_.problem));
+  RETURN_IF_ERROR(write_reports(input, setup_.run_folder));
+  return outcome;
+}
+
+}  // namespace
+
+Result<CampaignOutcome> run_campaign(const CampaignSetup& setup, Progress& progress,
+                                     const std::atomic<bool>& interrupted) {
+  return Campaign(setup, progress, interrupted).run();
+}
+
+}  // namespace kbeam
