@@ -14,6 +14,7 @@ KBEAM_KNOB(int, kLanes, 8, 4, 8, 16);         // matrices a vector
 KBEAM_KNOB(int, kColumns, 1, 1, 2, 3, 4, 6);  // columns that share each load of a reflector
 KBEAM_KNOB(int, kFused, 0, 0, 1);  // 1: one sweep applies a reflector and takes the next one's dots
 KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // groups of matrices fetched ahead
+KBEAM_KNOB(int, kPad, 0, 0, 1, 3);       // empty vectors between columns, against 4 KiB aliasing
 KBEAM_KNOB(int, kStream, 0, 0, 1);       // 1: write H around the cache
 
 namespace {
@@ -31,6 +32,7 @@ constexpr float kSafeLow = 0x1p-80f,
 struct Shape {
   std::int64_t batch;
   int m, n, k;
+  int stride;  // vectors from one packed column to the next
 };
 
 bool packs(const Shape& shape) {
@@ -56,9 +58,10 @@ bool all(LaneBits mask) {
 }
 
 Lane square_root(Lane x) {
-  Lane root;
-  for (int l = 0; l < kLanes; ++l) root[l] = std::sqrt(x[l]);
-  return root;
+  alignas(64) float value[kLanes];
+  store(value, x);
+  for (float& v : value) v = std::sqrt(v);
+  return get(value);
 }
 
 // --- the plain path: one matrix, sums in double precision; right for every input, fast for none
@@ -114,12 +117,24 @@ void factor_plain(const float* a, float* h, float* tau, const Shape& shape) {
   }
 }
 
+// Calls tile(e, p) for tiles of kLanes elements at e, packed at vector p. The last tile of a run
+// may overlap the one before. Without padding the whole matrix is one run.
+template <typename Function>
+void for_tiles(const Shape& shape, Function tile) {
+  const bool padded = shape.stride != shape.m;
+  const std::int64_t run = padded ? shape.m : std::int64_t{shape.m} * shape.n;
+  for (int r = 0; r < (padded ? shape.n : 1); ++r)
+    for (std::int64_t i = 0; i < run; i += kLanes) {
+      const std::int64_t row = std::min(i, run - kLanes);
+      tile(r * run + row, std::int64_t{r} * shape.stride + row);
+    }
+}
+
 // `matrix[l]` is the first element of lane l's matrix; `ahead` the distance to the group to fetch,
 // or 0.
-void pack(const float* const (&matrix)[kLanes], float* group, std::int64_t elements,
+void pack(const float* const (&matrix)[kLanes], float* group, const Shape& shape,
           std::int64_t ahead) {
-  for (std::int64_t e = 0; e < elements; e += kLanes) {
-    e = std::min(e, elements - kLanes);  // the last tile may overlap the one before
+  for_tiles(shape, [&](std::int64_t e, std::int64_t p) {
     Lane tile[kLanes];
 #pragma GCC unroll 16
     for (int l = 0; l < kLanes; ++l) {
@@ -128,8 +143,8 @@ void pack(const float* const (&matrix)[kLanes], float* group, std::int64_t eleme
     }
     transpose(tile);
 #pragma GCC unroll 16
-    for (int l = 0; l < kLanes; ++l) store(group + (e + l) * kLanes, tile[l]);
-  }
+    for (int l = 0; l < kLanes; ++l) store(group + (p + l) * kLanes, tile[l]);
+  });
 }
 
 template <int kWidth>
@@ -143,26 +158,21 @@ void write_around_cache(float* to, kbeam::Vector<float, kWidth> value) {
   store(to, value);
 }
 
-void unpack(const float* group, float* const (&matrix)[kLanes], int count, std::int64_t elements) {
-  constexpr std::uintptr_t kAligned = sizeof(Lane) - 1;
-  const bool around = kStream == 1 && elements % kLanes == 0 &&
-                      (reinterpret_cast<std::uintptr_t>(matrix[0]) & kAligned) == 0;
-  for (std::int64_t e = 0; e < elements; e += kLanes) {
-    e = std::min(e, elements - kLanes);
+void unpack(const float* group, float* const (&matrix)[kLanes], int count, const Shape& shape) {
+  const bool around = kStream == 1 && shape.m % kLanes == 0 &&
+                      reinterpret_cast<std::uintptr_t>(matrix[0]) % sizeof(Lane) == 0;
+  for_tiles(shape, [&](std::int64_t e, std::int64_t p) {
     Lane tile[kLanes];
 #pragma GCC unroll 16
-    for (int l = 0; l < kLanes; ++l) tile[l] = get(group + (e + l) * kLanes);
+    for (int l = 0; l < kLanes; ++l) tile[l] = get(group + (p + l) * kLanes);
     transpose(tile);
-    if (around) {
+    if (around && count == kLanes) {
 #pragma GCC unroll 16
-      for (int l = 0; l < kLanes; ++l)
-        if (l < count) write_around_cache<kLanes>(matrix[l] + e, tile[l]);
+      for (int l = 0; l < kLanes; ++l) write_around_cache<kLanes>(matrix[l] + e, tile[l]);
     } else {
-#pragma GCC unroll 16
-      for (int l = 0; l < kLanes; ++l)
-        if (l < count) store(matrix[l] + e, tile[l]);
+      for (int l = 0; l < count; ++l) store(matrix[l] + e, tile[l]);
     }
-  }
+  });
 }
 
 // --- the factorisation; every pointer is to packed columns of m vectors ---
@@ -223,16 +233,19 @@ void make_reflector(float* x, float* tau, int m, int j) {
 
 // Applies reflectors [from, to) to kCount neighbouring columns at x.
 template <int kCount>
-void apply(const float* group, const float* tau, float* x, int m, int from, int to) {
-  const std::int64_t column = std::int64_t{m} * kLanes;
+void apply(const float* group, const float* tau, float* x, const Shape& shape, int from, int to) {
+  const int m = shape.m;
+  const std::int64_t column = std::int64_t{shape.stride} * kLanes;
   Lane dot[kCount] = {};
+  // Loads of v come before the stores to x: the compiler cannot know that they never overlap.
   const auto take_dots = [&](const float* v, int j) {
 #pragma GCC unroll 8
     for (int c = 0; c < kCount; ++c) dot[c] = get(x + c * column + j * kLanes);
-    for (int i = j + 1; i < m; ++i)
+    for (int i = j + 1; i < m; ++i) {
+      const Lane vi = get(v + i * kLanes);
 #pragma GCC unroll 8
-      for (int c = 0; c < kCount; ++c)
-        dot[c] += get(v + i * kLanes) * get(x + c * column + i * kLanes);
+      for (int c = 0; c < kCount; ++c) dot[c] += vi * get(x + c * column + i * kLanes);
+    }
   };
   for (int j = from; j < to; ++j) {
     const float* v = group + j * column;
@@ -245,12 +258,14 @@ void apply(const float* group, const float* tau, float* x, int m, int from, int 
       store(head, get(head) - w[c]);
     }
     if (kFused == 0 || j + 1 == to) {
-      for (int i = j + 1; i < m; ++i)
+      for (int i = j + 1; i < m; ++i) {
+        const Lane vi = get(v + i * kLanes);
 #pragma GCC unroll 8
         for (int c = 0; c < kCount; ++c) {
           float* element = x + c * column + i * kLanes;
-          store(element, get(element) - w[c] * get(v + i * kLanes));
+          store(element, get(element) - w[c] * vi);
         }
+      }
       continue;
     }
     // Row j + 1 is the head of the next reflector, whose element there is 1.
@@ -261,30 +276,32 @@ void apply(const float* group, const float* tau, float* x, int m, int from, int 
       dot[c] = get(element) - w[c] * get(v + (j + 1) * kLanes);
       store(element, dot[c]);
     }
-    for (int i = j + 2; i < m; ++i)
+    for (int i = j + 2; i < m; ++i) {
+      const Lane vi = get(v + i * kLanes), next_vi = get(next + i * kLanes);
 #pragma GCC unroll 8
       for (int c = 0; c < kCount; ++c) {
         float* element = x + c * column + i * kLanes;
-        const Lane updated = get(element) - w[c] * get(v + i * kLanes);
+        const Lane updated = get(element) - w[c] * vi;
         store(element, updated);
-        dot[c] += updated * get(next + i * kLanes);
+        dot[c] += updated * next_vi;
       }
+    }
   }
 }
 
 // One block of columns, left-looking: first everything to its left, then its own reflectors.
 template <int kCount>
 void factor_columns(float* group, float* tau, int column, const Shape& shape) {
-  const std::int64_t stride = std::int64_t{shape.m} * kLanes;
+  const std::int64_t stride = std::int64_t{shape.stride} * kLanes;
   float* x = group + column * stride;
-  apply<kCount>(group, tau, x, shape.m, 0, std::min(column, shape.k));
+  apply<kCount>(group, tau, x, shape, 0, std::min(column, shape.k));
   [&]<int... c>(std::integer_sequence<int, c...>) {
     const auto own = [&]<int kOwn>(std::integral_constant<int, kOwn>) {
       const int j = column + kOwn;
       if (j >= shape.k) return;
       make_reflector(x + kOwn * stride, tau + j * kLanes, shape.m, j);
       if constexpr (kOwn + 1 < kCount)
-        apply<kCount - kOwn - 1>(group, tau, x + (kOwn + 1) * stride, shape.m, j, j + 1);
+        apply<kCount - kOwn - 1>(group, tau, x + (kOwn + 1) * stride, shape, j, j + 1);
     };
     (own(std::integral_constant<int, c>{}), ...);
   }
@@ -305,7 +322,7 @@ void factor(kbeam::Range range, const float* a, float* h, float* tau, float* scr
       factor_plain(a + b * elements, h + b * elements, tau + b * shape.k, shape);
     return;
   }
-  float* packed_tau = scratch + elements * kLanes;
+  float* packed_tau = scratch + std::int64_t{shape.stride} * shape.n * kLanes;
   for (std::int64_t b = range.begin; b < range.end; b += kLanes) {
     const float* from[kLanes];
     float* to[kLanes];
@@ -316,9 +333,9 @@ void factor(kbeam::Range range, const float* a, float* h, float* tau, float* scr
     }
     const int count = static_cast<int>(std::min<std::int64_t>(kLanes, range.end - b));
     const bool more = b + (kPrefetch + 1) * kLanes <= range.end;
-    pack(from, scratch, elements, more ? kPrefetch * kLanes * elements : 0);
+    pack(from, scratch, shape, more ? kPrefetch * kLanes * elements : 0);
     factor_group(scratch, packed_tau, shape);
-    unpack(scratch, to, count, elements);
+    unpack(scratch, to, count, shape);
     for (int l = 0; l < count; ++l)
       for (int j = 0; j < shape.k; ++j) tau[(b + l) * shape.k + j] = packed_tau[j * kLanes + l];
   }
@@ -333,9 +350,13 @@ KBEAM_PLAN(plan, args) {
   const auto a = args.input<float>("A");
   const auto h = args.output<float>("H");
   const auto tau = args.output<float>("tau");
-  Shape shape{a.dim(0), static_cast<int>(a.dim(1)), static_cast<int>(a.dim(2)), 0};
+  Shape shape{};
+  shape.batch = a.dim(0);
+  shape.m = static_cast<int>(a.dim(1));
+  shape.n = static_cast<int>(a.dim(2));
   shape.k = std::min(shape.m, shape.n);
-  const std::int64_t packed = (std::int64_t{shape.m} * shape.n + shape.k) * kLanes;
+  shape.stride = shape.m >= kLanes ? shape.m + kPad : shape.m;
+  const std::int64_t packed = (std::int64_t{shape.stride} * shape.n + shape.k) * kLanes;
   const auto scratch = plan.worker_scratch<float>(packs(shape) ? packed : 1);
   plan.parallel_for(shape.batch, 0, factor, a, h, tau, scratch, shape);
 }
