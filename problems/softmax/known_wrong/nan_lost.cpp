@@ -1,0 +1,34 @@
+// expect: wrong_value
+// A clamp written so that a NaN turns into its bound: one poisoned row looks healthy.
+#include <kbeam/candidate.h>
+
+#include <cmath>
+#include <limits>
+
+namespace {
+
+void softmax_row(const float* x, float* y, std::int64_t columns) {
+  float most = -std::numeric_limits<float>::infinity();
+  for (std::int64_t j = 0; j < columns; ++j) most = x[j] > most ? x[j] : most;
+  double sum = 0;
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const float d = x[j] - most;
+    const double e = std::exp(d > -1000.0f ? static_cast<double>(d) : -1000.0);
+    sum += e;
+    y[j] = static_cast<float>(e);
+  }
+  for (std::int64_t j = 0; j < columns; ++j) y[j] = static_cast<float>(y[j] / sum);
+}
+
+void softmax_rows(kbeam::Range rows, const float* x, float* y, std::int64_t columns) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row)
+    softmax_row(x + row * columns, y + row * columns, columns);
+}
+
+}  // namespace
+
+KBEAM_PLAN(plan, args) {
+  auto x = args.input<float>("x");
+  auto y = args.output<float>("y");
+  plan.parallel_for(x.dim(0), 0, softmax_rows, x, y, x.dim(1));
+}
