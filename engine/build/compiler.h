@@ -1,5 +1,6 @@
-// Candidate source -> shared object, with a content-addressed cache, a precompiled prelude and hard limits.
-// The compiler runs sandboxed in a folder that holds nothing but the source and the contract headers.
+// Candidate source -> shared object, with a content-addressed cache, a precompiled prelude and hard
+// limits. The compiler runs sandboxed in a folder that holds nothing but the source and the
+// contract headers.
 #pragma once
 
 #include <filesystem>
@@ -15,10 +16,10 @@ namespace kbeam {
 
 struct BuildRequest {
   std::string source;
-  std::string source_name;             // for messages
+  std::string source_name;  // for messages
   KnobValues knobs;
-  std::vector<std::string> flags;      // Problem::compile_flags
-  std::vector<std::string> link;       // baselines only
+  std::vector<std::string> flags;  // Problem::compile_flags
+  std::vector<std::string> link;   // baselines only
 };
 
 struct BuildLimits {
@@ -31,7 +32,7 @@ class Compiler {
  public:
   struct Options {
     std::filesystem::path contract_include;
-    std::filesystem::path cache;         // shared by all kbeam on this machine; safe under concurrency
+    std::filesystem::path cache;  // shared by all kbeam on this machine; safe under concurrency
     std::string command = "g++";
     std::string march = "native";
     BuildLimits limits;
@@ -40,9 +41,11 @@ class Compiler {
   static Result<std::unique_ptr<Compiler>> make(Options options);
   virtual ~Compiler() = default;
 
-  // A candidate that does not build is an Artifact with a verdict; Result fails only when the engine cannot work.
+  // A candidate that does not build is an Artifact with a verdict; Result fails only when the
+  // engine cannot work.
   virtual Result<Artifact> build(const BuildRequest& request) = 0;
-  // problem.cpp -> shared object; compile errors are the user's and come back as an Error with the log.
+  // problem.cpp -> shared object; compile errors are the user's and come back as an Error with the
+  // log.
   virtual Result<std::filesystem::path> build_problem(const std::filesystem::path& code) = 0;
 
   virtual const std::string& version() const = 0;

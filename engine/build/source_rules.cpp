@@ -1,0 +1,180 @@
+#include "build/source_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "build/cpp_tokens.h"
+
+namespace kbeam {
+namespace {
+
+using Kind = CppToken::Kind;
+
+// Headers of the language and of the instruction sets. Left out: files, threads, processes, time,
+// streams.
+constexpr std::array<std::string_view, 47> kStandardHeaders = {
+    "algorithm",  "array",       "bit",
+    "bitset",     "cassert",     "cfloat",
+    "climits",    "cmath",       "compare",
+    "complex",    "concepts",    "cstddef",
+    "cstdint",    "cstdlib",     "cstring",
+    "deque",      "execution",   "float.h",
+    "functional", "immintrin.h", "initializer_list",
+    "iterator",   "limits",      "limits.h",
+    "map",        "math.h",      "memory",
+    "new",        "numbers",     "numeric",
+    "optional",   "random",      "ranges",
+    "ratio",      "set",         "span",
+    "stddef.h",   "stdint.h",    "stdlib.h",
+    "string",     "string.h",    "string_view",
+    "tuple",      "type_traits", "utility",
+    "variant",    "vector"};
+
+constexpr std::array<std::string_view, 10> kArchitectureHeaders = {
+    "arm_neon.h",  "arm_sve.h",   "x86intrin.h", "xmmintrin.h", "emmintrin.h",
+    "pmmintrin.h", "tmmintrin.h", "smmintrin.h", "nmmintrin.h", "avxintrin.h"};
+
+constexpr std::array<std::string_view, 12> kPragmas = {"once",
+                                                       "STDC",
+                                                       "omp",
+                                                       "clang",
+                                                       "unroll",
+                                                       "GCC unroll",
+                                                       "GCC ivdep",
+                                                       "GCC diagnostic",
+                                                       "GCC optimize",
+                                                       "GCC target",
+                                                       "GCC push_options",
+                                                       "GCC pop_options"};
+
+template <typename List>
+bool contains(const List& list, std::string_view word) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+bool is_admitted_header(std::string_view name, SourceOrigin origin) {
+  if (name.find("..") != std::string_view::npos || name.starts_with('/')) return false;
+  if (origin == SourceOrigin::baseline || name.starts_with("kbeam/")) return true;
+  return contains(kStandardHeaders, name) || contains(kArchitectureHeaders, name);
+}
+
+bool is_admitted_pragma(std::string_view text) {
+  return std::any_of(kPragmas.begin(), kPragmas.end(), [&](std::string_view pragma) {
+    return text == pragma || (text.starts_with(pragma) && text[pragma.size()] == ' ');
+  });
+}
+
+class Examiner {
+ public:
+  Examiner(const std::vector<CppToken>& tokens, SourceOrigin origin)
+      : tokens_(tokens), origin_(origin) {}
+
+  std::optional<SourceRefusal> run() {
+    for (std::size_t i = 0; i < tokens_.size() && !refusal_; ++i) examine(i);
+    return refusal_;
+  }
+
+ private:
+  const CppToken* at(std::size_t i) const { return i < tokens_.size() ? &tokens_[i] : nullptr; }
+
+  void refuse(SourceRule rule, const CppToken& token, std::string sentence) {
+    refusal_ = SourceRefusal{rule, token.line, std::move(sentence)};
+  }
+
+  void examine(std::size_t i) {
+    const CppToken& token = tokens_[i];
+    if (token.kind == Kind::directive) return examine_directive(i);
+    if (token.kind == Kind::string) return examine_strings(i);
+    if (token.kind != Kind::identifier) return;
+    if (token.text == "__has_include" || token.text == "__has_include_next" ||
+        token.text == "__has_embed")
+      return examine_question(i);
+    if (token.text == "_Pragma") return examine_pragma_operator(i);
+    if (token.text == "__DATE__" || token.text == "__TIME__" || token.text == "__TIMESTAMP__")
+      refuse(SourceRule::build_time, token,
+             "a build may not depend on the time: remove " + token.text);
+  }
+
+  void examine_directive(std::size_t i) {
+    const CppToken& directive = tokens_[i];
+    if (directive.text == "embed")
+      return refuse(SourceRule::embedded_file, directive,
+                    "#embed is not allowed: a candidate is one text");
+    if (directive.text == "import" || directive.text.starts_with("include"))
+      return examine_header(i, directive);
+    if (directive.text != "pragma") return;
+    std::string text;
+    for (std::size_t k = i + 1; at(k) != nullptr && tokens_[k].kind != Kind::directive_end; ++k)
+      text += (text.empty() ? "" : " ") + tokens_[k].text;
+    examine_pragma(directive, text);
+  }
+
+  void examine_header(std::size_t i, const CppToken& directive) {
+    const CppToken* name = at(i + 1);
+    if (directive.text != "include")
+      return refuse(SourceRule::header, directive,
+                    "#" + directive.text + " is not allowed; use #include");
+    if (name == nullptr || name->kind != Kind::string)
+      return refuse(SourceRule::computed_include, directive,
+                    "an include must name its header: #include <cmath>");
+    examine_header_name(*name);
+  }
+
+  void examine_header_name(const CppToken& name) {
+    if (name.text.starts_with('<') && is_admitted_header(name.content, origin_)) return;
+    refuse(SourceRule::header, name,
+           "include of " + name.text +
+               " is not allowed: a candidate includes only <kbeam/...> and the standard headers of "
+               "computation");
+  }
+
+  void examine_question(std::size_t i) {
+    const CppToken* parenthesis = at(i + 1);
+    const CppToken* name = at(i + 2);
+    if (parenthesis == nullptr || !parenthesis->is("(")) return;  // as in #ifdef __has_include
+    if (name == nullptr || name->kind != Kind::string)
+      return refuse(SourceRule::computed_include, tokens_[i],
+                    tokens_[i].text + " must name its header");
+    examine_header_name(*name);
+  }
+
+  void examine_pragma_operator(std::size_t i) {
+    const CppToken* text = at(i + 2);
+    if (text == nullptr || text->kind != Kind::string)
+      return refuse(SourceRule::pragma, tokens_[i],
+                    "_Pragma must hold its text: _Pragma(\"GCC ivdep\")");
+    examine_pragma(tokens_[i], text->content);
+  }
+
+  void examine_pragma(const CppToken& where, const std::string& text) {
+    if (is_admitted_pragma(text)) return;
+    refuse(SourceRule::pragma, where, "#pragma " + text + " is not allowed");
+  }
+
+  // The assembler reads files too. Neighbouring strings are one string to the compiler.
+  void examine_strings(std::size_t i) {
+    if (i > 0 && tokens_[i - 1].kind == Kind::string) return;
+    std::string text;
+    for (std::size_t k = i; at(k) != nullptr && tokens_[k].kind == Kind::string; ++k)
+      text += tokens_[k].content;
+    for (const char* directive : {".incbin", ".include"})
+      if (text.find(directive) != std::string::npos)
+        refuse(SourceRule::embedded_file, tokens_[i],
+               std::string(directive) + " is not allowed: a candidate is one text");
+  }
+
+  const std::vector<CppToken>& tokens_;
+  SourceOrigin origin_;
+  std::optional<SourceRefusal> refusal_;
+};
+
+}  // namespace
+
+std::optional<SourceRefusal> find_refusal(std::string_view source, SourceOrigin origin) {
+  const std::vector<CppToken> tokens = cpp_tokens(source);
+  return Examiner(tokens, origin).run();
+}
+
+}  // namespace kbeam
