@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
-#include "base/result.h"
 #include "model/campaign.h"
 #include "model/candidate.h"
 #include "model/evaluation.h"
@@ -24,14 +22,20 @@ struct Sketch {
   std::string source_name;
   std::vector<Knob> knobs;
   std::vector<KnobConstraint> constraints;
+  // Without comments and layout: sketches that agree in it are one, the first stays. Empty:
+  // `source` itself.
+  std::string normalised_source;
 };
 
 struct SearchConfig {
   std::uint64_t seed = 0;
   int beam = 4;                      // families with a role at one time
   int trials_before_judgement = 12;  // evaluations that a young family gets whatever its speed
+  int trials_when_wrong = 5;         // evaluations of a family of which nothing was accepted yet
+  int random_starts = 3;             // random settings of a sketch before its tuners climb
   double structural_share = 0.2;     // least share of evaluations for structural and near_miss
   int stagnation = 30;  // evaluations without a champion before structural slots are forced
+  double challenge_margin = 0.02;  // screened gain over the champion that is worth a confirmation
   std::vector<std::string> cases;  // the timed cases: the regimes
 };
 
@@ -51,17 +55,24 @@ struct Observation {
   std::map<std::string, double> speedup;  // per case
 };
 
+// The same calls in the same order give the same proposals: nothing else is looked at.
 class Search {
  public:
   static std::unique_ptr<Search> make(SearchConfig config, std::vector<Sketch> sketches);
   virtual ~Search() = default;
 
-  // The next candidate, never one that was proposed before; nothing when the space is exhausted.
+  // The next candidate, never one that was proposed or absorbed before. Nothing when no setting is
+  // left; with evaluations in flight a later ask may find one again.
   virtual std::optional<Proposal> ask() = 0;
-  // Order does not matter and any number may be in flight.
+  // Order does not matter and any number may be in flight. A second observation of a candidate
+  // replaces the first; one of an unknown candidate is ignored; engine_failed counts for nothing.
   virtual void tell(const Observation& observation) = 0;
-  // A family that arrives while the campaign runs (kbeam submit).
+  // A family that arrives while the campaign runs (kbeam submit), or another sketch of a known one.
   virtual void add(Sketch sketch) = 0;
+  // An evaluation from before a resume, or made by hand. Where the search would have asked for this
+  // candidate now, it is as if it had: absorbing a run whose evaluations were made one by one, with
+  // its crowns and refusals between them, gives the state of that run.
+  virtual void absorb(const Candidate& candidate, const Observation& observation) = 0;
 
   // Screening suggests that `candidate_id` beats the champion of these cases: confirm before it
   // counts.
@@ -70,13 +81,22 @@ class Search {
     std::string candidate_id;
     double screened_speedup = 0;
   };
-  virtual std::vector<Challenge> challenges() = 0;   // each is returned once
+  // Each is returned once; none before every first sketch was proposed.
+  virtual std::vector<Challenge> challenges() = 0;
   virtual void crown(const Champion& champion) = 0;  // after confirmation
   virtual void refuse(const std::string& case_name, const std::string& candidate_id,
                       const std::string& why) = 0;
 
+  // What the search did by itself since the last call, for the decision log.
+  struct Notice {
+    std::string what;     // "retired family recursive"
+    std::string subject;  // the family
+    std::string why;
+  };
+  virtual std::vector<Notice> notices() = 0;
+
   virtual std::vector<FamilyState> families() const = 0;
-  virtual std::vector<Champion> champions() const = 0;
+  virtual std::vector<Champion> champions() const = 0;  // in the order of the cases
   virtual std::optional<Candidate> find(const std::string& candidate_id) const = 0;
 };
 
@@ -86,6 +106,9 @@ struct RegimePoint {
   std::string case_name;
   std::int64_t axis_value = 0;
 };
+// Regimes without a champion are served by their neighbours; of two regimes at one axis value the
+// faster champion stays. Without any champion the candidate has no rows. One row alone has the id
+// of the plain candidate it is.
 Candidate assemble_portfolio(const std::vector<Champion>& champions,
                              const std::vector<RegimePoint>& regimes,
                              const std::map<std::string, Candidate>& candidates);

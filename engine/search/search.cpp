@@ -1,0 +1,605 @@
+#include "search/search.h"
+
+#include <fmt/format.h>
+#include <kbeam/random.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
+#include "base/entropy.h"
+#include "search/beam.h"
+#include "search/sketch_tuning.h"
+
+namespace kbeam {
+namespace {
+
+constexpr std::size_t kNoSketch = static_cast<std::size_t>(-1);
+
+struct Record {
+  Proposal proposal;
+  std::size_t sketch = kNoSketch;
+  KnobValues knobs;
+  bool in_flight = true;
+  bool told = false;
+  Verdict verdict = Verdict::engine_failed;
+  std::map<std::string, double> speedup;  // as screened, corrected by confirmations
+};
+
+// What an evaluation aimed at this regime is worth: near to the best, young, or gaining lately.
+double expected_gain(const Arm& arm, double speedup_to_beat) {
+  if (arm.best <= 0 || speedup_to_beat <= 0) return 0;
+  const double near = std::pow(std::min(arm.best / speedup_to_beat, 1.1), 8);
+  const double young = 1 + 4.0 / (1 + arm.aimed);
+  const double gaining = 0.05 + std::pow(0.5, arm.dry / 6.0);
+  return near * young * gaining;
+}
+
+class BeamSearch final : public Search {
+ public:
+  BeamSearch(SearchConfig config, std::vector<Sketch> sketches)
+      : config_(std::move(config)), beam_(config_), random_(derive_seed(config_.seed, "choices")) {
+    for (Sketch& sketch : sketches) add(std::move(sketch));
+    put_one_of_each_family_first();
+    opening_left_ = untried_.size();
+  }
+
+  std::optional<Proposal> ask() override {
+    if (lookahead_.empty()) return propose();
+    return record(std::exchange(lookahead_, {})).proposal;
+  }
+
+  void tell(const Observation& observation) override;
+  void add(Sketch sketch) override { add_sketch(std::move(sketch)); }
+  void absorb(const Candidate& candidate, const Observation& observation) override;
+
+  std::vector<Challenge> challenges() override;
+  void crown(const Champion& champion) override;
+  void refuse(const std::string& case_name, const std::string& candidate_id,
+              const std::string& why) override;
+
+  std::vector<Notice> notices() override { return beam_.take_notices(); }
+  std::vector<FamilyState> families() const override;
+  std::vector<Champion> champions() const override;
+  std::optional<Candidate> find(const std::string& candidate_id) const override;
+
+ private:
+  // A sketch and the regime to tune it for; no regime: a random setting.
+  struct Target {
+    std::size_t sketch = kNoSketch;
+    std::string case_name;
+  };
+
+  Record& record(const std::string& id) { return records_.at(id); }
+  std::size_t add_sketch(Sketch sketch);
+  std::size_t find_sketch(const std::string& source) const;
+  void put_one_of_each_family_first();
+  const std::string& family_of(std::size_t sketch) const {
+    return sketches_[sketch].sketch().idea.family;
+  }
+
+  std::optional<Proposal> propose();
+  std::optional<Proposal> propose_untried();
+  std::optional<Proposal> propose_in(const Slot& slot);
+  std::optional<Target> choose_target(const Slot& slot);
+  std::vector<std::size_t> open_sketches(const Slot& slot) const;
+  std::vector<std::size_t> keep_least_asked_family(std::vector<std::size_t> sketches) const;
+  Target choose_arm(const std::vector<std::size_t>& sketches);
+  std::string explain(const Slot& slot, const Target& target, const Suggestion& suggestion) const;
+  Proposal make_proposal(std::size_t sketch, const Suggestion& suggestion) const;
+  Proposal register_proposal(Proposal proposal, std::size_t sketch, const KnobValues& knobs);
+  bool closed(std::size_t sketch) const;
+  void update_open(const std::string& family_name);
+
+  void absorb_foreign(const Candidate& candidate);
+  void drop_lookahead_of(std::size_t sketch, const KnobValues& knobs);
+  void update_family(const Record& record, Verdict before, bool first, bool gained);
+  void refresh_best(FamilyState& state) const;
+  double best_screened(const std::string& case_name) const;
+  double speedup_to_beat(const std::string& case_name) const;
+  Standings standings() const;
+  const Record* best_challenger(const std::string& case_name) const;
+  void correct(const std::string& candidate_id, const std::string& case_name, double speedup);
+  double geometric_mean(const Record& record) const;
+
+  SearchConfig config_;
+  Beam beam_;
+  Random random_;
+  std::deque<SketchTuning> sketches_;
+  std::set<std::string> known_sources_;  // normalised
+  std::deque<std::size_t> untried_;      // sketches whose default was not proposed
+  std::size_t opening_left_ = 0;         // first sketches that were not proposed
+  std::map<std::string, Record> records_;
+  std::vector<std::string> order_;  // of records_
+  std::string lookahead_;           // proposed while absorbing, not asked for yet
+  std::map<std::string, Champion> champions_;
+  std::set<std::pair<std::string, std::string>> challenged_;  // case, candidate
+  std::set<std::string> awaiting_;                            // cases with an open challenge
+};
+
+// ---- sketches
+
+std::size_t BeamSearch::add_sketch(Sketch sketch) {
+  const std::string key =
+      sketch.normalised_source.empty() ? sketch.source : sketch.normalised_source;
+  if (!known_sources_.insert(key).second) return find_sketch(sketch.source);
+  BeamFamily& family = beam_.family(sketch.idea.family);
+  if (family.state.text.empty()) family.state.text = sketch.idea.text;
+  const std::uint64_t seed =
+      derive_seed(config_.seed, sketch.idea.family + " " + sketch.idea.id, sketches_.size());
+  sketches_.emplace_back(std::move(sketch), config_.cases, seed);
+  untried_.push_back(sketches_.size() - 1);
+  update_open(family_of(sketches_.size() - 1));
+  return sketches_.size() - 1;
+}
+
+std::size_t BeamSearch::find_sketch(const std::string& source) const {
+  for (std::size_t i = 0; i < sketches_.size(); ++i)
+    if (sketches_[i].sketch().source == source) return i;
+  return kNoSketch;
+}
+
+void BeamSearch::put_one_of_each_family_first() {
+  std::set<std::string> seen;
+  std::deque<std::size_t> first, later;
+  for (const std::size_t sketch : untried_)
+    (seen.insert(family_of(sketch)).second ? first : later).push_back(sketch);
+  first.insert(first.end(), later.begin(), later.end());
+  untried_ = std::move(first);
+}
+
+// Nothing to expect from it: no settings left, or none that worked.
+bool BeamSearch::closed(std::size_t sketch) const {
+  const SketchTuning& tuning = sketches_[sketch];
+  return tuning.exhausted() ||
+         (tuning.accepted() == 0 && tuning.told() >= config_.trials_when_wrong);
+}
+
+void BeamSearch::update_open(const std::string& family_name) {
+  BeamFamily& family = beam_.family(family_name);
+  family.drained = true;
+  family.exhausted = true;
+  for (std::size_t i = 0; i < sketches_.size(); ++i) {
+    if (family_of(i) != family_name) continue;
+    family.drained = family.drained && sketches_[i].exhausted();
+    family.exhausted = family.exhausted && closed(i);
+  }
+  if (family.revived) family.exhausted = family.drained;
+}
+
+// ---- asking
+
+std::optional<Proposal> BeamSearch::propose() {
+  if (auto proposal = propose_untried()) return proposal;
+  // A slot that finds no setting closes a sketch, so this ends.
+  while (const auto slot = beam_.choose_slot()) {
+    if (auto proposal = propose_in(*slot)) {
+      beam_.spend(*slot);
+      return proposal;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Proposal> BeamSearch::propose_untried() {
+  while (!untried_.empty()) {
+    const std::size_t sketch = untried_.front();
+    untried_.pop_front();
+    if (opening_left_ > 0) --opening_left_;
+    const auto suggestion = sketches_[sketch].suggest_default();
+    if (!suggestion) {
+      update_open(family_of(sketch));
+      continue;
+    }
+    Proposal proposal = make_proposal(sketch, *suggestion);
+    proposal.role = Role::structural;
+    proposal.why = fmt::format("first look at family {}", family_of(sketch));
+    return register_proposal(std::move(proposal), sketch, suggestion->knobs);
+  }
+  return std::nullopt;
+}
+
+std::optional<Proposal> BeamSearch::propose_in(const Slot& slot) {
+  const auto target = choose_target(slot);
+  CHECK(target.has_value(), "a slot is given only where some sketch can be asked");
+  SketchTuning& tuning = sketches_[target->sketch];
+  const auto suggestion =
+      target->case_name.empty() ? tuning.suggest_random() : tuning.suggest_for(target->case_name);
+  if (!suggestion) {
+    update_open(family_of(target->sketch));
+    return std::nullopt;
+  }
+  Proposal proposal = make_proposal(target->sketch, *suggestion);
+  proposal.role = slot.role;
+  if (!target->case_name.empty()) proposal.aims = {target->case_name};
+  proposal.why = explain(slot, *target, *suggestion);
+  return register_proposal(std::move(proposal), target->sketch, suggestion->knobs);
+}
+
+std::vector<std::size_t> BeamSearch::open_sketches(const Slot& slot) const {
+  std::vector<std::size_t> open;
+  for (const BeamFamily& family : beam_.families()) {
+    if (!beam_.can_ask(family) || (!slot.restart && family.state.role != slot.role)) continue;
+    for (std::size_t i = 0; i < sketches_.size(); ++i)
+      if (family_of(i) == family.state.name &&
+          !(family.revived ? sketches_[i].exhausted() : closed(i)))
+        open.push_back(i);
+  }
+  return open;
+}
+
+std::vector<std::size_t> BeamSearch::keep_least_asked_family(
+    std::vector<std::size_t> sketches) const {
+  const auto asked_of = [&](std::size_t sketch) {
+    int asked = 0;
+    for (std::size_t i = 0; i < sketches_.size(); ++i)
+      if (family_of(i) == family_of(sketch)) asked += sketches_[i].asked();
+    return asked;
+  };
+  std::size_t least = sketches.front();
+  for (const std::size_t sketch : sketches)
+    if (asked_of(sketch) < asked_of(least)) least = sketch;
+  std::erase_if(sketches,
+                [&](std::size_t sketch) { return family_of(sketch) != family_of(least); });
+  return sketches;
+}
+
+std::optional<BeamSearch::Target> BeamSearch::choose_target(const Slot& slot) {
+  std::vector<std::size_t> open = open_sketches(slot);
+  if (open.empty()) return std::nullopt;
+  if (slot.restart) return Target{open[random_.below(open.size())], ""};
+  if (slot.role == Role::structural) open = keep_least_asked_family(std::move(open));
+  // Random settings first, and as long as there is nothing to climb from.
+  std::size_t freshest = kNoSketch;
+  for (const std::size_t sketch : open) {
+    const SketchTuning& tuning = sketches_[sketch];
+    if (tuning.asked() > config_.random_starts && tuning.accepted() > 0) continue;
+    if (freshest == kNoSketch || tuning.asked() < sketches_[freshest].asked()) freshest = sketch;
+  }
+  if (freshest != kNoSketch) return Target{freshest, ""};
+  return choose_arm(open);
+}
+
+BeamSearch::Target BeamSearch::choose_arm(const std::vector<std::size_t>& sketches) {
+  std::vector<std::pair<double, Target>> weighted;
+  double total = 0;
+  for (const std::size_t sketch : sketches) {
+    for (const auto& [case_name, arm] : sketches_[sketch].arms()) {
+      total += expected_gain(arm, speedup_to_beat(case_name));
+      weighted.push_back({total, {sketch, case_name}});
+    }
+  }
+  const double drawn = random_.uniform() * total;
+  for (const auto& [up_to, target] : weighted)
+    if (drawn < up_to) return target;
+  return {sketches.front(), ""};  // nothing was accepted on any regime
+}
+
+std::string BeamSearch::explain(const Slot& slot, const Target& target,
+                                const Suggestion& suggestion) const {
+  const FamilyState* state = nullptr;
+  for (const BeamFamily& family : beam_.families())
+    if (family.state.name == family_of(target.sketch)) state = &family.state;
+  std::string why = slot.why;
+  if (!slot.restart && slot.role == Role::structural)
+    why = fmt::format("young family, {} of {} protected trials", state->evaluations,
+                      config_.trials_before_judgement);
+  if (!slot.restart && slot.role == Role::near_miss)
+    why = state->accepted > 0 ? "near miss" : "wrong by little: another setting may be right";
+  if (!target.case_name.empty())
+    why += fmt::format("; {} at {:.2f} x against {:.2f} x to beat", target.case_name,
+                       sketches_[target.sketch].arms().at(target.case_name).best,
+                       speedup_to_beat(target.case_name));
+  if (suggestion.parent) {
+    std::string changed;
+    for (const auto& [name, value] : suggestion.knobs)
+      if (suggestion.parent->at(name) != value)
+        changed += fmt::format(" {} {} -> {}", name, suggestion.parent->at(name), value);
+    why += ";" + changed;
+  }
+  return why;
+}
+
+Proposal BeamSearch::make_proposal(std::size_t sketch, const Suggestion& suggestion) const {
+  const Sketch& from = sketches_[sketch].sketch();
+  const auto candidate_with = [&](const KnobValues& knobs) {
+    Candidate candidate;
+    candidate.idea_id = from.idea.id;
+    candidate.family = from.idea.family;
+    candidate.rows.push_back(
+        {.source = from.source, .source_name = from.source_name, .knobs = knobs});
+    candidate.id = candidate_id(candidate);
+    return candidate;
+  };
+  Proposal proposal;
+  proposal.candidate = candidate_with(suggestion.knobs);
+  proposal.candidate.origin = from.idea.source + "/" + suggestion.strategy;
+  if (suggestion.parent) proposal.candidate.parent = candidate_with(*suggestion.parent).id;
+  proposal.strategy = suggestion.strategy;
+  return proposal;
+}
+
+Proposal BeamSearch::register_proposal(Proposal proposal, std::size_t sketch,
+                                       const KnobValues& knobs) {
+  const std::string id = proposal.candidate.id;
+  if (sketch != kNoSketch) ++beam_.family(family_of(sketch)).in_flight;
+  order_.push_back(id);
+  Record& made = records_[id];
+  made.proposal = std::move(proposal);
+  made.sketch = sketch;
+  made.knobs = knobs;
+  return made.proposal;
+}
+
+// ---- being told
+
+void BeamSearch::tell(const Observation& observation) {
+  const auto found = records_.find(observation.candidate_id);
+  if (found == records_.end()) return;
+  Record& told = found->second;
+  if (std::exchange(told.in_flight, false) && told.sketch != kNoSketch)
+    --beam_.family(family_of(told.sketch)).in_flight;
+  if (observation.verdict == Verdict::engine_failed) return;
+  const bool first = !std::exchange(told.told, true);
+  const Verdict before = std::exchange(told.verdict, observation.verdict);
+  const bool accepted = observation.verdict == Verdict::accepted;
+  told.speedup = accepted ? observation.speedup : std::map<std::string, double>{};
+  if (first) beam_.count_evaluation();
+  if (told.sketch == kNoSketch) return;
+
+  const auto& aims = told.proposal.aims;
+  std::map<std::string, double> to_beat;
+  for (const std::string& case_name : config_.cases) to_beat[case_name] = best_screened(case_name);
+  const bool gained = sketches_[told.sketch].tell({.knobs = told.knobs,
+                                                   .accepted = accepted,
+                                                   .speedup = told.speedup,
+                                                   .aim = aims.empty() ? "" : aims.front(),
+                                                   .first = first});
+  update_family(told, before, first, gained);
+  update_open(family_of(told.sketch));
+  // Before the first confirmation of a case the best screen stands in for its champion.
+  for (const auto& [case_name, speedup] : told.speedup)
+    if (!champions_.contains(case_name) &&
+        speedup > to_beat[case_name] * (1 + config_.challenge_margin))
+      beam_.note_champion();
+  beam_.judge(standings());
+}
+
+void BeamSearch::update_family(const Record& record, Verdict before, bool first, bool gained) {
+  BeamFamily& family = beam_.family(family_of(record.sketch));
+  if (first) {
+    ++family.state.evaluations;
+  } else if (before == Verdict::accepted) {
+    --family.state.accepted;
+  } else if (--family.failures[before] == 0) {
+    family.failures.erase(before);
+  }
+  if (record.verdict == Verdict::accepted)
+    ++family.state.accepted;
+  else
+    ++family.failures[record.verdict];
+  if (gained)
+    family.state.since_gain = 0;
+  else if (first)
+    ++family.state.since_gain;
+  refresh_best(family.state);
+}
+
+void BeamSearch::refresh_best(FamilyState& state) const {
+  state.best_per_case.clear();
+  for (std::size_t i = 0; i < sketches_.size(); ++i) {
+    if (family_of(i) != state.name) continue;
+    for (const auto& [case_name, arm] : sketches_[i].arms())
+      if (arm.best > 0)
+        state.best_per_case[case_name] = std::max(state.best_per_case[case_name], arm.best);
+  }
+  state.best_candidate.clear();
+  state.best_speedup = 0;
+  for (const std::string& id : order_) {
+    const Record& record = records_.at(id);
+    if (record.sketch == kNoSketch || family_of(record.sketch) != state.name) continue;
+    const double mean = geometric_mean(record);
+    if (mean <= state.best_speedup) continue;
+    state.best_speedup = mean;
+    state.best_candidate = id;
+  }
+}
+
+double BeamSearch::geometric_mean(const Record& record) const {
+  double sum = 0;
+  for (const std::string& case_name : config_.cases) {
+    const auto speedup = record.speedup.find(case_name);
+    if (speedup == record.speedup.end() || speedup->second <= 0) return 0;
+    sum += std::log(speedup->second);
+  }
+  return config_.cases.empty() ? 0 : std::exp(sum / static_cast<double>(config_.cases.size()));
+}
+
+void BeamSearch::absorb(const Candidate& candidate, const Observation& observation) {
+  if (!records_.contains(candidate.id)) {
+    if (lookahead_.empty())
+      if (const auto proposal = propose()) lookahead_ = proposal->candidate.id;
+    if (!records_.contains(candidate.id)) absorb_foreign(candidate);
+  }
+  if (lookahead_ == candidate.id) lookahead_.clear();
+  Observation known = observation;
+  known.candidate_id = candidate.id;
+  tell(known);
+}
+
+// A setting of a known sketch, or a source of its own that nothing is tuned from. A portfolio
+// belongs to no family.
+void BeamSearch::absorb_foreign(const Candidate& candidate) {
+  Proposal proposal;
+  proposal.candidate = candidate;
+  proposal.strategy = "absorbed";
+  if (candidate.rows.size() != 1) {
+    register_proposal(std::move(proposal), kNoSketch, {});
+    return;
+  }
+  const Row& row = candidate.rows.front();
+  std::size_t sketch = find_sketch(row.source);
+  if (sketch == kNoSketch) {
+    Sketch made;
+    made.idea.id = candidate.idea_id;
+    made.idea.family = candidate.family;
+    made.source = row.source;
+    made.source_name = row.source_name;
+    sketch = add_sketch(std::move(made));
+    std::erase(untried_, sketch);
+    sketches_[sketch].close();
+    update_open(candidate.family);
+  }
+  KnobValues knobs;
+  for (const Knob& knob : sketches_[sketch].sketch().knobs) knobs[knob.name] = knob.fallback;
+  for (const auto& [name, value] : row.knobs) knobs[name] = value;
+  drop_lookahead_of(sketch, knobs);
+  sketches_[sketch].note_asked(knobs);
+  register_proposal(std::move(proposal), sketch, knobs);
+}
+
+// The same setting under another id, because the absorbed candidate leaves out knobs that keep
+// their defaults.
+void BeamSearch::drop_lookahead_of(std::size_t sketch, const KnobValues& knobs) {
+  if (lookahead_.empty()) return;
+  const Record& ahead = record(lookahead_);
+  if (ahead.sketch != sketch || ahead.knobs != knobs) return;
+  --beam_.family(family_of(sketch)).in_flight;
+  std::erase(order_, lookahead_);
+  records_.erase(lookahead_);
+  lookahead_.clear();
+}
+
+// ---- champions
+
+double BeamSearch::best_screened(const std::string& case_name) const {
+  double best = 0;
+  for (const SketchTuning& sketch : sketches_) {
+    const auto arm = sketch.arms().find(case_name);
+    if (arm != sketch.arms().end()) best = std::max(best, arm->second.best);
+  }
+  return best;
+}
+
+double BeamSearch::speedup_to_beat(const std::string& case_name) const {
+  const auto champion = champions_.find(case_name);
+  return champion != champions_.end() ? champion->second.speedup : best_screened(case_name);
+}
+
+Standings BeamSearch::standings() const {
+  Standings standings;
+  for (const std::string& case_name : config_.cases) {
+    const auto champion = champions_.find(case_name);
+    standings[case_name] = {speedup_to_beat(case_name),
+                            champion != champions_.end() ? champion->second.family : ""};
+  }
+  return standings;
+}
+
+const Record* BeamSearch::best_challenger(const std::string& case_name) const {
+  const auto champion = champions_.find(case_name);
+  double to_beat =
+      champion != champions_.end() ? champion->second.speedup * (1 + config_.challenge_margin) : 0;
+  const Record* best = nullptr;
+  for (const std::string& id : order_) {
+    const Record& record = records_.at(id);
+    const auto speedup = record.speedup.find(case_name);
+    const bool fit =
+        record.sketch != kNoSketch && speedup != record.speedup.end() && speedup->second > to_beat;
+    if (!fit || challenged_.contains({case_name, id})) continue;
+    to_beat = speedup->second;
+    best = &record;
+  }
+  return best;
+}
+
+std::vector<Search::Challenge> BeamSearch::challenges() {
+  std::vector<Challenge> found;
+  if (opening_left_ > 0) return found;
+  for (const std::string& case_name : config_.cases) {
+    if (awaiting_.contains(case_name)) continue;
+    const Record* best = best_challenger(case_name);
+    if (!best) continue;
+    const std::string& id = best->proposal.candidate.id;
+    challenged_.insert({case_name, id});
+    awaiting_.insert(case_name);
+    found.push_back({case_name, id, best->speedup.at(case_name)});
+  }
+  return found;
+}
+
+void BeamSearch::crown(const Champion& champion) {
+  Champion& held = champions_[champion.case_name];
+  const bool changed = held.candidate_id != champion.candidate_id;
+  const int version = std::max(champion.version, held.version + (changed ? 1 : 0));
+  held = champion;
+  held.version = version;
+  challenged_.insert({champion.case_name, champion.candidate_id});
+  awaiting_.erase(champion.case_name);
+  correct(champion.candidate_id, champion.case_name, champion.speedup);
+  if (changed) {
+    beam_.note_champion();
+    const auto found = records_.find(champion.candidate_id);
+    if (found != records_.end() && found->second.sketch != kNoSketch)
+      beam_.family(family_of(found->second.sketch)).state.since_gain = 0;
+  }
+  beam_.judge(standings());
+}
+
+void BeamSearch::refuse(const std::string& case_name, const std::string& candidate_id,
+                        const std::string&) {
+  challenged_.insert({case_name, candidate_id});
+  awaiting_.erase(case_name);
+  // It did not beat the champion, so its screen was too good: nothing climbs from luck.
+  const auto found = records_.find(candidate_id);
+  const auto champion = champions_.find(case_name);
+  if (found == records_.end() || champion == champions_.end()) return;
+  const auto speedup = found->second.speedup.find(case_name);
+  if (speedup == found->second.speedup.end()) return;
+  correct(candidate_id, case_name, std::min(speedup->second, champion->second.speedup));
+  beam_.judge(standings());
+}
+
+void BeamSearch::correct(const std::string& candidate_id, const std::string& case_name,
+                         double speedup) {
+  const auto found = records_.find(candidate_id);
+  if (found == records_.end() || found->second.sketch == kNoSketch) return;
+  Record& record = found->second;
+  if (record.verdict != Verdict::accepted) return;
+  record.speedup[case_name] = speedup;
+  sketches_[record.sketch].correct(record.knobs, case_name, speedup);
+  refresh_best(beam_.family(family_of(record.sketch)).state);
+}
+
+// ---- what is known
+
+std::vector<FamilyState> BeamSearch::families() const {
+  std::vector<FamilyState> states;
+  for (const BeamFamily& family : beam_.families()) states.push_back(family.state);
+  return states;
+}
+
+std::vector<Champion> BeamSearch::champions() const {
+  std::vector<Champion> ordered;
+  for (const std::string& case_name : config_.cases)
+    if (const auto champion = champions_.find(case_name); champion != champions_.end())
+      ordered.push_back(champion->second);
+  return ordered;
+}
+
+std::optional<Candidate> BeamSearch::find(const std::string& candidate_id) const {
+  const auto found = records_.find(candidate_id);
+  if (found == records_.end()) return std::nullopt;
+  return found->second.proposal.candidate;
+}
+
+}  // namespace
+
+std::unique_ptr<Search> Search::make(SearchConfig config, std::vector<Sketch> sketches) {
+  return std::make_unique<BeamSearch>(std::move(config), std::move(sketches));
+}
+
+}  // namespace kbeam

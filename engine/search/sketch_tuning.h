@@ -1,0 +1,81 @@
+// One sketch and what is known of its settings: a tuner for every regime over one set of tried
+// settings, because each evaluation shows all regimes. Does not choose between sketches or regimes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "search/search.h"
+#include "search/tuner.h"
+
+namespace kbeam {
+
+// How the tuning of one regime goes.
+struct Arm {
+  std::map<KnobValues, double> scores;
+  double best = 0;  // 0: nothing accepted
+  int aimed = 0;    // asks meant for this regime
+  int dry = 0;      // of those, told since the last gain
+};
+
+struct Suggestion {
+  KnobValues knobs;
+  std::string strategy;
+  std::optional<KnobValues> parent;  // the setting it varies
+};
+
+class SketchTuning {
+ public:
+  SketchTuning(Sketch sketch, const std::vector<std::string>& cases, std::uint64_t seed);
+
+  const Sketch& sketch() const { return sketch_; }
+  const std::map<std::string, Arm>& arms() const { return arms_; }
+  int asked() const { return asked_; }
+  int told() const { return told_; }
+  int accepted() const { return accepted_; }
+  bool exhausted() const { return exhausted_; }
+
+  // Each marks its setting as asked; nothing means that no setting is left, and the sketch is then
+  // exhausted.
+  std::optional<Suggestion> suggest_default();  // a random setting when the default is not allowed
+  std::optional<Suggestion> suggest_random();
+  std::optional<Suggestion> suggest_for(const std::string& case_name);
+
+  // A setting that came from elsewhere counts as asked.
+  void note_asked(const KnobValues& knobs);
+  // Nothing is to be tuned from it.
+  void close() { exhausted_ = true; }
+
+  struct Outcome {
+    KnobValues knobs;
+    bool accepted = false;
+    std::map<std::string, double> speedup;
+    std::string aim;    // the regime it was meant for; empty: all
+    bool first = true;  // false: replaces an earlier outcome of this setting
+  };
+  // True when some regime's best rose by more than noise.
+  bool tell(const Outcome& outcome);
+
+  // A confirmation knows better than a screen.
+  void correct(const KnobValues& knobs, const std::string& case_name, double speedup);
+
+ private:
+  Suggestion taken(KnobValues knobs, std::string strategy, std::optional<KnobValues> parent);
+  bool tell_arm(const std::string& case_name, const KnobValues& knobs, std::optional<double> score);
+
+  Sketch sketch_;
+  KnobSpace space_;
+  std::unique_ptr<Tuner> random_;
+  std::map<std::string, std::unique_ptr<Tuner>> tuners_;
+  std::map<std::string, Arm> arms_;
+  int asked_ = 0;
+  int told_ = 0;
+  int accepted_ = 0;
+  bool exhausted_ = false;
+};
+
+}  // namespace kbeam
