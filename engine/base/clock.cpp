@@ -13,7 +13,11 @@ std::int64_t read_ns(clockid_t which) {
 
 }  // namespace
 
-std::int64_t SystemClock::monotonic_ns() const { return read_ns(CLOCK_MONOTONIC); }
-std::int64_t SystemClock::unix_ms() const { return read_ns(CLOCK_REALTIME) / 1'000'000; }
+std::int64_t SystemClock::monotonic_ns() const {
+  return read_ns(CLOCK_MONOTONIC);
+}
+std::int64_t SystemClock::unix_ms() const {
+  return read_ns(CLOCK_REALTIME) / 1'000'000;
+}
 
 }  // namespace kbeam

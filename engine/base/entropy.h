@@ -1,4 +1,5 @@
-// Randomness that a candidate cannot guess, from the kernel; and repeatable streams derived from a campaign seed.
+// Randomness that a candidate cannot guess, from the kernel; and repeatable streams derived from a
+// campaign seed.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@ namespace kbeam {
 std::uint64_t random_bits();            // getrandom(2)
 std::string random_letters(int count);  // for names of files and runs
 
-// One stream a purpose: derive_seed(campaign, "screen n64", 3). SHA-256, so that streams do not overlap by design.
+// One stream a purpose: derive_seed(campaign, "screen n64", 3). SHA-256, so that streams do not
+// overlap by design.
 std::uint64_t derive_seed(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0);
 
 }  // namespace kbeam

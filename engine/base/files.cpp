@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 Result<std::string> read_file(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
-    return Error{ErrorCode::not_found, "read " + path.string(), std::strerror(errno), "check the path"};
+    return Error{ErrorCode::not_found, "read " + path.string(), std::strerror(errno),
+                 "check the path"};
   std::ostringstream content;
   content << stream.rdbuf();
   if (stream.bad())
@@ -28,7 +29,8 @@ Result<std::string> read_file(const fs::path& path) {
 
 Result<void> write_file(const fs::path& path, std::string_view content) {
   const auto failed = [&](const char* step) {
-    return Error{ErrorCode::io, "write " + path.string(), std::string(step) + ": " + std::strerror(errno),
+    return Error{ErrorCode::io, "write " + path.string(),
+                 std::string(step) + ": " + std::strerror(errno),
                  "check free space and permissions of " + path.parent_path().string()};
   };
   const std::string temporary = path.string() + ".part-" + random_letters(8);
@@ -83,7 +85,8 @@ Result<Home> find_home() {
     if (complete(home)) return home;
   }
   // In a build tree the binary lies in <source>/build*/; installed, in <prefix>/bin/.
-  for (fs::path folder = self.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+  for (fs::path folder = self.parent_path(); folder.has_relative_path();
+       folder = folder.parent_path()) {
     const Home home = at(folder, self.parent_path() / "kbeam-runner");
     if (complete(home)) return home;
   }

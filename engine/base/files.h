@@ -15,15 +15,17 @@ Result<std::string> read_file(const std::filesystem::path& path);
 Result<void> write_file(const std::filesystem::path& path, std::string_view content);
 
 // A fresh empty folder below `parent`, named `prefix` and random letters.
-Result<std::filesystem::path> make_temporary_folder(const std::filesystem::path& parent, std::string_view prefix);
+Result<std::filesystem::path> make_temporary_folder(const std::filesystem::path& parent,
+                                                    std::string_view prefix);
 
-// The folder that holds problems/, contract/ and the runner: the source tree's build, or the install prefix.
-// Set by KBEAM_HOME when it is neither.
+// The folder that holds problems/, contract/ and the runner: the source tree's build, or the
+// install prefix. Set by KBEAM_HOME when it is neither.
 struct Home {
   std::filesystem::path contract_include;  // contract/include
   std::filesystem::path problems;
-  std::filesystem::path runner;            // the kbeam-runner binary
-  std::filesystem::path problem_template;  // what new-problem copies: itself a problem, tested like the others
+  std::filesystem::path runner;  // the kbeam-runner binary
+  std::filesystem::path
+      problem_template;  // what new-problem copies: itself a problem, tested like the others
 };
 Result<Home> find_home();
 

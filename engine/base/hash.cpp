@@ -7,16 +7,21 @@
 namespace kbeam {
 namespace {
 
-EVP_MD_CTX* as_context(void* context) { return static_cast<EVP_MD_CTX*>(context); }
+EVP_MD_CTX* as_context(void* context) {
+  return static_cast<EVP_MD_CTX*>(context);
+}
 
 }  // namespace
 
 Hasher::Hasher() : context_(EVP_MD_CTX_new()) {
   CHECK(context_ != nullptr, "out of memory");
-  CHECK(EVP_DigestInit_ex(as_context(context_), EVP_sha256(), nullptr) == 1, "libcrypto has SHA-256");
+  CHECK(EVP_DigestInit_ex(as_context(context_), EVP_sha256(), nullptr) == 1,
+        "libcrypto has SHA-256");
 }
 
-Hasher::~Hasher() { EVP_MD_CTX_free(as_context(context_)); }
+Hasher::~Hasher() {
+  EVP_MD_CTX_free(as_context(context_));
+}
 
 Hasher& Hasher::field(std::string_view bytes) {
   const std::string length = std::to_string(bytes.size()) + ":";
@@ -25,7 +30,9 @@ Hasher& Hasher::field(std::string_view bytes) {
   return *this;
 }
 
-Hasher& Hasher::field(std::int64_t number) { return field(std::to_string(number)); }
+Hasher& Hasher::field(std::int64_t number) {
+  return field(std::to_string(number));
+}
 
 std::string Hasher::hex() {
   unsigned char digest[32];
@@ -40,6 +47,8 @@ std::string Hasher::hex() {
   return text;
 }
 
-std::string sha256_hex(std::string_view bytes) { return Hasher().field(bytes).hex(); }
+std::string sha256_hex(std::string_view bytes) {
+  return Hasher().field(bytes).hex();
+}
 
 }  // namespace kbeam

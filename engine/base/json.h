@@ -1,4 +1,5 @@
-// The JSON type of the engine (keys keep their order). Most headers want only this forward declaration.
+// The JSON type of the engine (keys keep their order). Most headers want only this forward
+// declaration.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

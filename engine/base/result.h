@@ -1,5 +1,5 @@
-// Result<T>: what a function returns when the engine itself may be unable to work (disk, compiler, database).
-// A failing candidate is not an error: it is a Verdict.
+// Result<T>: what a function returns when the engine itself may be unable to work (disk, compiler,
+// database). A failing candidate is not an error: it is a Verdict.
 #pragma once
 
 #include <optional>
@@ -69,10 +69,9 @@ class [[nodiscard]] Result<void> {
 }  // namespace kbeam
 
 // RETURN_IF_ERROR(save(file)); hands an error of a Result to the caller.
-#define RETURN_IF_ERROR(expression)                                  \
-  do {                                                               \
-    if (auto kbeam_result = (expression); !kbeam_result.ok())        \
-      return kbeam_result.error();                                   \
+#define RETURN_IF_ERROR(expression)                                                        \
+  do {                                                                                     \
+    if (auto kbeam_result = (expression); !kbeam_result.ok()) return kbeam_result.error(); \
   } while (false)
 
 // ASSIGN_OR_RETURN(auto text, read_file(path));

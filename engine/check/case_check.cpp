@@ -79,6 +79,7 @@ void merge_reports(CheckReport& into, const CheckReport& more) {
     into.verdict = more.verdict;
     into.sentence = more.sentence;
     into.seed = more.seed;
+    into.key = more.key;
   }
   for (const CheckFigure& figure : more.figures) {
     const auto same =

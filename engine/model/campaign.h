@@ -1,4 +1,5 @@
-// Campaign: one run of the loop, as configured and as it stands. Environment: the machine it ran on.
+// Campaign: one run of the loop, as configured and as it stands. Environment: the machine it ran
+// on.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +14,19 @@
 namespace kbeam {
 
 struct Environment {
-  std::string cpu;              // model name
+  std::string cpu;  // model name
   int cpus = 0;
   std::vector<std::string> instruction_sets;  // avx2, avx512f, ...
   std::string kernel;
-  std::string compiler;         // "g++ (Debian 12.2.0) 12.2.0"
+  std::string compiler;  // "g++ (Debian 12.2.0) 12.2.0"
   std::vector<std::string> compile_flags;
   std::string tool_version;
   std::map<std::string, std::string> libraries;  // "openblas" -> "0.3.21 SkylakeX"
 };
 
 struct Budget {
-  double wall_s = 0;      // 0: no limit
-  int evaluations = 0;    // 0: no limit
+  double wall_s = 0;    // 0: no limit
+  int evaluations = 0;  // 0: no limit
 };
 
 struct CampaignConfig {
@@ -35,10 +36,11 @@ struct CampaignConfig {
   std::string problem_hash;
   std::string target = "cpu";
   std::string proposer = "builtin";
-  std::string goal;        // as typed; empty: none
+  std::string grade;  // one of the problem's
+  std::string goal;   // as typed; empty: none
   Budget budget;
   std::uint64_t seed = 0;
-  int beam = 4;            // families kept
+  int beam = 4;  // families kept
   int threads = 1;
   std::vector<int> candidate_cpus;
   int judge_cpu = 0;
@@ -54,9 +56,9 @@ struct FamilyState {
   Role role = Role::structural;
   int evaluations = 0;
   int accepted = 0;
-  int since_gain = 0;                  // evaluations since its last gain
-  std::string best_candidate;          // by screening geometric mean
-  double best_speedup = 0;             // against the baseline, geometric mean over timed cases
+  int since_gain = 0;          // evaluations since its last gain
+  std::string best_candidate;  // by screening geometric mean
+  double best_speedup = 0;     // against the baseline, geometric mean over timed cases
   std::map<std::string, double> best_per_case;
   bool retired = false;
   std::string retired_why;
@@ -70,10 +72,18 @@ struct Champion {
   double speedup = 0;  // against the baseline, as confirmed
   double low = 0;
   double high = 0;
-  int version = 0;     // raised each time the champion changes
+  int version = 0;  // raised each time the champion changes
 };
 
-enum class StopReason { running, budget_wall, budget_evaluations, goal_met, asked_to_stop, exhausted, failed };
+enum class StopReason {
+  running,
+  budget_wall,
+  budget_evaluations,
+  goal_met,
+  asked_to_stop,
+  exhausted,
+  failed
+};
 std::string_view to_string(StopReason reason);
 
 }  // namespace kbeam

@@ -18,9 +18,9 @@ struct Idea {
   std::string family;    // the structural line it belongs to
   std::string category;  // memory layout, blocking, parallelism, instruction choice, algorithm, ...
   std::string text;
-  std::string expected;  // the prediction, in the proposer's words
+  std::string expected;              // the prediction, in the proposer's words
   std::vector<std::string> parents;  // idea ids
-  std::string source;    // builtin, manual, llm:..., agent:...
+  std::string source;                // builtin, manual, llm:..., agent:...
 };
 
 // Knob values by name, as the compiler sees them. A knob that is absent keeps its default.
@@ -45,18 +45,18 @@ struct Row {
   std::string source;       // the whole text of the .cpp
   std::string source_name;  // "blocked_wy.cpp", for people
   KnobValues knobs;
-  std::int64_t axis_least = 0;                 // of Problem::regime_axis
+  std::int64_t axis_least = 0;  // of Problem::regime_axis
   std::int64_t axis_most = INT64_MAX;
 };
 
-// What is built, checked and measured as one thing. A plain candidate has one row that serves every shape; a
-// portfolio has one row a regime. Row choice is trusted data, not candidate code.
+// What is built, checked and measured as one thing. A plain candidate has one row that serves every
+// shape; a portfolio has one row a regime. Row choice is trusted data, not candidate code.
 struct Candidate {
-  std::string id;       // short hash over the rows
+  std::string id;  // short hash over the rows
   std::string idea_id;
-  std::string family;   // "portfolio" for a portfolio
-  std::string parent;   // candidate id, or empty
-  std::string origin;   // which proposer and strategy: "builtin/random", "builtin/local", "manual"
+  std::string family;  // "portfolio" for a portfolio
+  std::string parent;  // candidate id, or empty
+  std::string origin;  // which proposer and strategy: "builtin/random", "builtin/local", "manual"
   std::vector<Row> rows;
 
   const Row& row_for(std::int64_t axis_value) const;
@@ -72,7 +72,7 @@ struct Artifact {
   std::string reason;                       // one sentence when not accepted
   std::filesystem::path module;             // the shared object in the cache
   std::string key;                          // content address of all inputs of the build
-  std::string object_hash;                  // of the machine code: equal for candidates that differ only in text
+  std::string object_hash;  // of the machine code: equal for candidates that differ only in text
   double build_s = 0;
   bool from_cache = false;
 };

@@ -1,5 +1,5 @@
-// CheckReport, Measurement, Evaluation: what was seen when a candidate ran. An Evaluation cannot hold a speed when
-// a check failed; make_evaluation sees to it.
+// CheckReport, Measurement, Evaluation: what was seen when a candidate ran. An Evaluation cannot
+// hold a speed when a check failed; make_evaluation sees to it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct CheckFigure {
   std::string name;  // "column_residual"
   double value = 0;
   double limit = 0;
-  std::string unit;   // "eps"
-  std::string where;  // "matrix 3, column 7"
+  std::string unit;                               // "eps"
+  std::string where;                              // "matrix 3, column 7"
   bool passed() const { return value <= limit; }  // false for NaN
 };
 
@@ -28,14 +28,16 @@ struct CheckReport {
   std::string sentence;  // when not accepted: what is wrong, where, found and expected
   std::vector<CheckFigure> figures;
   int outputs_checked = 0;
-  std::uint64_t seed = 0;  // of the inputs, for the replay command
+  std::uint64_t seed = 0;  // of the base inputs; with `key` it brings the very same input back
+  std::uint64_t key = 0;   // of the call that failed, else of the first
 };
 
 // How strong the isolation was that stood behind a verdict, weakest link first.
 enum class SandboxLevel { none, rlimits, landlock_seccomp, namespaces };
 std::string_view to_string(SandboxLevel level);
 
-// Paired samples of one case: candidate (a) against reference (b), the same fresh inputs, ABBA order.
+// Paired samples of one case: candidate (a) against reference (b), the same fresh inputs, ABBA
+// order.
 struct PairedSamples {
   std::vector<double> candidate_ns;
   std::vector<double> reference_ns;
@@ -47,8 +49,8 @@ struct PairedSamples {
 struct PairedSummary {
   double candidate_ns = 0;  // median
   double reference_ns = 0;
-  double speedup = 0;       // exp(median of ln(reference / candidate))
-  double low = 0;           // confidence interval of the speedup
+  double speedup = 0;  // exp(median of ln(reference / candidate))
+  double low = 0;      // confidence interval of the speedup
   double high = 0;
   double confidence = 0;
   int pairs = 0;
@@ -57,13 +59,13 @@ struct PairedSummary {
 
 struct Measurement {
   std::string case_name;
-  std::string reference;   // candidate id or baseline name
+  std::string reference;  // candidate id or baseline name
   int threads = 1;
   PairedSamples samples;
   std::string stopping_rule;  // "screen 5", "confirm 15 x 2", "promote 9 x 3"
   std::string stop_reason;
-  double noise_floor = 0;     // delta used by the decision
-  PairedSummary summary;      // recomputed from samples when read back
+  double noise_floor = 0;  // delta used by the decision
+  PairedSummary summary;   // recomputed from samples when read back
 };
 
 enum class Stage { screen, confirm, promote, manual };

@@ -75,6 +75,7 @@ void walk(auto& visit, Is<CheckReport> auto& report) {
   visit("figures", report.figures);
   visit("outputs_checked", report.outputs_checked);
   visit("seed", report.seed);
+  visit("key", report.key);
 }
 
 void walk(auto& visit, Is<PairedSamples> auto& samples) {
@@ -147,6 +148,7 @@ void walk(auto& visit, Is<CampaignConfig> auto& config) {
   visit("problem_hash", config.problem_hash);
   visit("target", config.target);
   visit("proposer", config.proposer);
+  visit("grade", config.grade);
   visit("goal", config.goal);
   visit("budget", config.budget);
   visit("seed", config.seed);

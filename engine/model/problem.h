@@ -2,13 +2,13 @@
 // Plain data; reading and validating is engine/problem's job.
 #pragma once
 
+#include <kbeam/plan_abi.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
-
-#include <kbeam/plan_abi.h>
 
 namespace kbeam {
 
@@ -25,8 +25,9 @@ struct TensorSpec {
   std::string name;
   kbeam_role role = KBEAM_INPUT;
   kbeam_element_type type = KBEAM_F32;
-  std::vector<std::string> shape;        // axis names; views, dims and strides follow this order
-  std::vector<std::string> memory_order; // the same axes, slowest first: {"batch","n","m"} is column-major m x n
+  std::vector<std::string> shape;  // axis names; views, dims and strides follow this order
+  std::vector<std::string>
+      memory_order;  // the same axes, slowest first: {"batch","n","m"} is column-major m x n
 };
 
 struct FamilySpec {
@@ -49,8 +50,9 @@ struct Case {
   bool timed = false;  // timed cases carry the score; the others are only checked
 };
 
-// An honest implementation that everything is compared with, measured in the same run by the same rules.
-// Every combination of its knobs is tried once a campaign; the fastest per case is the baseline.
+// An honest implementation that everything is compared with, measured in the same run by the same
+// rules. Every combination of its knobs is tried once a campaign; the fastest per case is the
+// baseline.
 struct BaselineSpec {
   std::string name;
   std::string text;
@@ -58,10 +60,10 @@ struct BaselineSpec {
   std::vector<std::string> link;  // libraries, such as "openblas"; candidates may link nothing
 };
 
-// A line on the report's plots that is no candidate, such as SGEMM speed: the flops and bytes of the case
-// divided by what a reference kernel reaches here.
+// A line on the report's plots that is no candidate, such as SGEMM speed: the flops and bytes of
+// the case divided by what a reference kernel reaches here.
 struct CeilingSpec {
-  std::string name;   // "sgemm"
+  std::string name;  // "sgemm"
   std::string text;
   std::filesystem::path source;
   std::vector<std::string> link;
@@ -82,7 +84,8 @@ struct Problem {
   std::vector<BaselineSpec> baselines;
   std::vector<CeilingSpec> ceilings;
 
-  // The axis whose value picks a row of a portfolio; rows meet half way (geometrically) between timed cases.
+  // The axis whose value picks a row of a portfolio; rows meet half way (geometrically) between
+  // timed cases.
   std::string regime_axis;
   std::vector<std::string> compile_flags;  // beyond the engine's own, the same for everybody
 
@@ -92,7 +95,8 @@ struct Problem {
   std::vector<Case> timed_cases() const;
 };
 
-// Views with dims and strides for one case, data pointers null: the order is that of Problem::tensors.
+// Views with dims and strides for one case, data pointers null: the order is that of
+// Problem::tensors.
 struct TensorShape {
   std::string name;
   kbeam_role role = KBEAM_INPUT;

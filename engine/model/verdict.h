@@ -1,4 +1,5 @@
-// The closed list of ways an evaluation can end, and how two candidates compare. JSON and docs use these words.
+// The closed list of ways an evaluation can end, and how two candidates compare. JSON and docs use
+// these words.
 #pragma once
 
 #include <optional>

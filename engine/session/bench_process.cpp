@@ -101,7 +101,7 @@ Outcome<CheckedCall> BenchProcess::call(std::uint64_t key, const CheckRequest& r
   result.wall_ns = *time.value;
   result.report = check_outputs(code_, CaseAdapter(case_), request, runner_->slot(slot).inputs,
                                 runner_->slot(slot).outputs);
-  result.report.seed = key;
+  result.report.key = key;
   if (result.report.verdict != Verdict::accepted)
     if (const auto unwritten = runner_->find_unwritten(slot))
       result.report.sentence += "; " + *unwritten;

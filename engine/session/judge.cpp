@@ -54,7 +54,8 @@ struct Judge::Trial {
     if (verdict == Verdict::engine_failed) return fail(verdict, sentence);
     return fail(Verdict::failed_private, "failed a private case");
   }
-  bool take(const Case& the_case, const CheckReport& report) {
+  bool take(const Case& the_case, CheckReport report, std::uint64_t input_seed) {
+    report.seed = input_seed;
     merge_reports(report_for(the_case.name, report.grade), report);
     return report.verdict == Verdict::accepted ||
            fail_on(the_case, report.verdict, report.sentence);
@@ -110,10 +111,11 @@ bool Judge::check_cases(Trial& trial, BenchProcess& process, const std::vector<C
     if (!prepared.ok())
       return trial.fail_on(the_case, prepared.failure.verdict, prepared.failure.sentence);
     const CheckRequest request{CheckDepth::full, options_.grade, random_bits()};
-    const Outcome<CheckedCall> called = process.call(random_bits(), request);
+    const std::uint64_t key = options_.fixed_key.value_or(random_bits());
+    const Outcome<CheckedCall> called = process.call(key, request);
     if (!called.ok())
       return trial.fail_on(the_case, called.failure.verdict, called.failure.sentence);
-    if (!trial.take(the_case, called.value->report)) return false;
+    if (!trial.take(the_case, called.value->report, input_seed)) return false;
   }
   return true;
 }
@@ -151,7 +153,7 @@ bool Judge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& refer
                       called.ok() ? called.value->report.sentence : called.failure.sentence));
       return std::nullopt;
     }
-    if (side.is_candidate && !trial.take(the_case, called.value->report)) return std::nullopt;
+    if (side.is_candidate && !trial.take(the_case, called.value->report, input_seed)) return std::nullopt;
     return static_cast<double>(called.value->wall_ns);
   };
   // The first call of a process pays for page faults and lazy binding: it is checked in full and
@@ -253,7 +255,7 @@ Evaluation Judge::check(const Subject& subject, const std::vector<Case>& cases) 
   const std::int64_t began = clock_.monotonic_ns();
   std::unique_ptr<BenchProcess> process;
   if (start(trial, subject, 1, cases, process))
-    check_cases(trial, *process, cases, derive_seed(options_.seed, "check"));
+    check_cases(trial, *process, cases, options_.seed);
   trial.evaluation.check_s = seconds_since(clock_, began);
   finish(trial);
   return std::move(trial.evaluation);

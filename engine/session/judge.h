@@ -28,6 +28,7 @@ struct JudgeOptions {
   std::string grade;
   std::uint64_t seed = 0;
   double call_timeout_s = 10;
+  std::optional<std::uint64_t> fixed_key;  // replays one recorded input in check()
   std::function<void(const std::string& holder)> on_lock_wait;
 };
 
@@ -45,6 +46,7 @@ class Judge {
  public:
   Judge(const Problem& problem, ProblemCode& code, JudgeOptions options, const Clock& clock);
 
+  // One full check a case. A failure names the seed and the key that bring the same input back.
   Evaluation check(const Subject& subject, const std::vector<Case>& cases);
 
   // The reference's process is kept from one screen to the next; everything else is fresh.
