@@ -109,7 +109,10 @@ class Judge {
   double residual_limit() const {
     return grade_ == Grade::fp32 ? std::min(10 * std::sqrt(k_), 400.0) : 20.0;
   }
-  double orthogonality_limit() const { return grade_ == Grade::fp32 ? 2.0 : 100.0; }
+  // In units of k eps. Below k = 16 the fixed part of rounding is more than 2 k eps, in LAPACK too.
+  double orthogonality_limit() const {
+    return grade_ == Grade::fp32 ? 2 * std::max(k_, 16.0) / k_ : 100.0;
+  }
   double column_limit(double norm) const {
     return residual_limit() + rounding_floor() / (kEps * norm);
   }
@@ -302,7 +305,7 @@ class Judge {
     return projection_.fits(f, weights_, defect_limit(), secret);
   }
 
-  double defect_limit() const { return 2 * k_; }
+  double defect_limit() const { return 0.5 * orthogonality_limit() * k_; }
 
   Grade grade_;
   double k_;  // max(m, n), as the limits have it

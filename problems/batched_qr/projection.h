@@ -1,6 +1,6 @@
 // The quick look at a factorisation: sums of columns with secret signs, so that an error in any
-// column stays in the sum, and |tau v'v - 2| for every reflector. Says whether all is plainly
-// small; proves nothing wrong.
+// column stays in the sum, and for every reflector a bound on how far it is from orthogonal. Says
+// whether all is plainly small; proves nothing wrong.
 #pragma once
 
 #include <kbeam/random.h>
@@ -83,14 +83,19 @@ class Projection {
     for (std::int64_t i = 0; i < f.k; ++i) {
       const double tau = f.tau_at(i);
       unpack_reflector(f, i, v_.data());
-      if (defect) {
-        const double scaled = tau * (1 + sum_of_squares(f.h_column(i) + i + 1, m_ - i - 1));
-        // With tau 0 nothing is left of the reflector but whether it is finite.
-        defect->offer(tau == 0 ? scaled : std::fabs(scaled - 2) / FLT_EPSILON, defect_limit,
-                      {f.index, i});
-      }
+      if (defect)
+        defect->offer(distance_from_orthogonal(f, i) / FLT_EPSILON, defect_limit, {f.index, i});
       if (tau != 0) apply_reflector(v_.data(), tau, i, m_, block_.data());
     }
+  }
+
+  // H'H - I = tau (tau v'v - 2) v v', whose largest column sum is at most this, as no entry of v
+  // exceeds the 1 on the diagonal. With tau 0 nothing is left to ask but whether v is finite.
+  static double distance_from_orthogonal(const Factored& f, std::int64_t i) {
+    const double tau = f.tau_at(i);
+    const double square = 1 + sum_of_squares(f.h_column(i) + i + 1, f.m - i - 1);
+    if (tau == 0) return 0 * square;
+    return std::fabs(tau * (tau * square - 2)) * std::sqrt(static_cast<double>(f.m - i) * square);
   }
 
   Lanes residual_squares() const {

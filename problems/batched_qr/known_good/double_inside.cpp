@@ -8,13 +8,22 @@
 namespace {
 
 double make_reflector(double* x, std::int64_t count) {
-  double tail = 0;
-  for (std::int64_t i = 1; i < count; ++i) tail += x[i] * x[i];
-  if (tail == 0) return 0;
+  double largest = 0;
+  for (std::int64_t i = 1; i < count; ++i) largest = std::max(largest, std::fabs(x[i]));
+  if (largest == 0 && std::none_of(x + 1, x + count, [](double y) { return std::isnan(y); }))
+    return 0;
+  // Copies of copies leave the rounding of rounding, whose squares underflow even in double.
+  const int exponent =
+      largest > 0 && largest < 1e-100 && std::fabs(x[0]) < 1e-100 ? std::ilogb(largest) : 0;
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    x[i] = std::scalbn(x[i], -exponent);
+    sum += x[i] * x[i];
+  }
   const double alpha = x[0];
-  const double beta = -std::copysign(std::sqrt(alpha * alpha + tail), alpha);
+  const double beta = -std::copysign(std::sqrt(sum), alpha);
   for (std::int64_t i = 1; i < count; ++i) x[i] /= alpha - beta;
-  x[0] = beta;
+  x[0] = std::scalbn(beta, exponent);
   return (beta - alpha) / beta;
 }
 

@@ -29,13 +29,13 @@ float make_reflector(float* x, std::int64_t count) {
   }
   const float alpha = x[0];
   const auto beta = static_cast<float>(-std::copysign(std::sqrt(sum), alpha));
-  float squares = 1;
+  double squares = 1;
   for (std::int64_t i = 1; i < count; ++i) {
     x[i] /= alpha - beta;
-    squares += x[i] * x[i];
+    squares += static_cast<double>(x[i]) * x[i];
   }
   x[0] = std::scalbn(beta, exponent);
-  return 2 / squares;
+  return static_cast<float>(2 / squares);
 }
 
 void apply(const float* v, float tau, std::int64_t count, float* c) {
