@@ -1,3 +1,6 @@
+# What the sanitizer build builds: every test of an engine module.
+add_custom_target(engine_tests)
+
 # kbeam_module(NAME SOURCES ... LINKS ... TESTS ... TEST_LINKS ...)
 # One engine module: the library kbeam_NAME whose link line is the dependency rule, and its tests beside the sources.
 function(kbeam_module name)
@@ -14,7 +17,8 @@ function(kbeam_module name)
     target_compile_definitions(${target}_test PRIVATE KBEAM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                                KBEAM_BINARY_DIR="${CMAKE_BINARY_DIR}")
     kbeam_compile_options(${target}_test)
-    gtest_discover_tests(${target}_test DISCOVERY_MODE PRE_TEST)
+    gtest_discover_tests(${target}_test DISCOVERY_MODE PRE_TEST PROPERTIES LABELS engine TIMEOUT 300)
+    add_dependencies(engine_tests ${target}_test)
   endif()
 endfunction()
 

@@ -406,6 +406,10 @@ Result<void> Campaign::settle_challenges() {
     const auto candidate = search_->find(id);
     if (candidate && !interrupted_) RETURN_IF_ERROR(settle(*candidate, cases));
   }
+  for (const Search::Notice& notice : search_->notices()) {
+    RETURN_IF_ERROR(log_->archive().append_decision({notice.what, notice.subject, notice.why}));
+    progress_.event(notice.what + ": " + notice.why);
+  }
   return {};
 }
 

@@ -1,0 +1,22 @@
+// One function a command; the table in commands.cpp names them.
+#pragma once
+
+#include "apps/cli/command.h"
+
+namespace kbeam::cli {
+
+int run_command(const Options& options);
+int resume_command(const Options& options);
+int status_command(const Options& options);
+int stop_command(const Options& options);
+int submit_command(const Options& options);
+int check_command(const Options& options);
+int bench_command(const Options& options);
+int compare_command(const Options& options);
+int report_command(const Options& options);
+int publish_command(const Options& options);
+int problems_command(const Options& options);
+int new_problem_command(const Options& options);
+int doctor_command(const Options& options);
+
+}  // namespace kbeam::cli

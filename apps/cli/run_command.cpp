@@ -1,0 +1,180 @@
+// kbeam run, kbeam resume: a campaign in the foreground.
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/bench_tools.h"
+#include "apps/cli/commands.h"
+#include "apps/cli/runs.h"
+#include "apps/cli/terminal_progress.h"
+#include "archive/archive.h"
+#include "base/entropy.h"
+#include "loop/goal.h"
+#include "loop/research_loop.h"
+
+namespace kbeam::cli {
+namespace {
+
+std::atomic<bool> interrupted{false};
+
+// The first Ctrl-C asks for a clean end; a second one ends at once, as people expect.
+extern "C" void on_interrupt(int) {
+  if (interrupted.exchange(true)) std::_Exit(kInterrupted);
+}
+
+std::string figure(const Json& value, const char* format) {
+  return value.is_number() ? fmt::format(fmt::runtime(format), value.get<double>()) : "unknown";
+}
+
+void print_cases(const Json& cases) {
+  fmt::print("  {:<12} {:>12} {:>12} {:>9}  {:<18} {}\n", "case", "baseline us", "winner us", "speedup",
+             "99 % interval", "verdict");
+  for (const Json& row : cases)
+    fmt::print("  {:<12} {:>12} {:>12} {:>8}x  [{}, {}]{:>6} {}\n", row["name"].get<std::string>(),
+               fmt::format("{:.1f}", row["baseline_ns"].get<double>() / 1e3),
+               fmt::format("{:.1f}", row["candidate_ns"].get<double>() / 1e3), figure(row["speedup"], "{:.2f}"),
+               figure(row["low"], "{:.2f}"), figure(row["high"], "{:.2f}"), "",
+               row["comparison"].get<std::string>());
+}
+
+void print_summary(const Json& summary) {
+  fmt::print("\nrun {} on {}: {} evaluations, {} a minute, engine overhead {} %, stopped: {}\n",
+             summary["run_id"].get<std::string>(), summary["problem"].get<std::string>(),
+             summary["evaluations"].get<int>(), figure(summary["evaluations_per_minute"], "{:.1f}"),
+             fmt::format("{:.1f}", 100 * summary["engine_overhead_fraction"].get<double>()),
+             summary["stop_reason"].get<std::string>());
+  if (summary["winner"].is_null()) {
+    fmt::print("no winner: {}\n", summary["no_winner_because"].get<std::string>());
+  } else {
+    const Json& winner = summary["winner"];
+    fmt::print("winner {}: {}x {} in geometric mean, 1 thread, grade {}, assurance {}, worst error {} of {} eps\n",
+               winner["candidate_id"].get<std::string>(), figure(winner["speedup_geomean"], "{:.2f}"),
+               summary["baseline"]["name"].get<std::string>(), winner["grade"].get<std::string>(),
+               winner["assurance"].get<std::string>(), figure(winner["worst_column_error_eps"], "{:.3g}"),
+               figure(winner["limit_eps"], "{:.3g}"));
+    print_cases(winner["cases"]);
+    if (summary.contains("all_cores")) {
+      fmt::print("all cores ({} threads on both sides): {}x in geometric mean\n",
+                 summary["all_cores"]["threads"].get<int>(),
+                 figure(summary["all_cores"]["speedup_geomean"], "{:.2f}"));
+      print_cases(summary["all_cores"]["cases"]);
+    }
+  }
+  fmt::print("report: {}\n", summary["report_html"].get<std::string>());
+}
+
+int run_in_foreground(const CampaignSetup& setup, const Options& options) {
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  Result<CampaignOutcome> outcome = [&] {
+    TerminalProgress progress(options.json() ? stderr : stdout);
+    return run_campaign(setup, progress, interrupted);
+  }();
+  const std::string resume = "kbeam resume " + setup.config.run_id +
+                             (options.has("--dir") ? " --dir " + options.get("--dir") : "");
+  if (!outcome.ok()) {
+    const int code = report_error(outcome.error(), options);
+    if (std::filesystem::exists(setup.run_folder / "archive.sqlite"))
+      fmt::print(stderr, "what was done is kept; go on with: {}\n", resume);
+    return code;
+  }
+  if (options.json())
+    fmt::print("{}\n", outcome->summary.dump());
+  else
+    print_summary(outcome->summary);
+  if (outcome->stop_reason == StopReason::asked_to_stop) {
+    fmt::print(stderr, "stopped; go on with: {}\n", resume);
+    return interrupted ? kInterrupted : kDone;
+  }
+  return outcome->summary["winner"].is_null() ? kNo : kDone;
+}
+
+Result<CampaignSetup> new_setup(const Options& options) {
+  CampaignSetup setup;
+  ASSIGN_OR_RETURN(setup.home, find_home());
+  ASSIGN_OR_RETURN(setup.problem, open_problem(options.get("PROBLEM"), setup.home));
+  ASSIGN_OR_RETURN(setup.grade, choose_grade(setup.problem, options.get("--grade")));
+  CampaignConfig& config = setup.config;
+  config.run_id = make_run_id();
+  config.problem_name = setup.problem.name;
+  config.problem_folder = setup.problem.folder.string();
+  config.problem_hash = setup.problem.content_hash;
+  config.grade = setup.grade;
+  config.target = options.get("--target");
+  if (config.target != "cpu")
+    return Error{ErrorCode::bad_input, "choose target '" + config.target + "'", "this kbeam judges on the cpu only",
+                 "leave --target out"};
+  config.proposer = options.get("--proposer");
+  if (config.proposer != "builtin")
+    return Error{ErrorCode::bad_input, "choose proposer '" + config.proposer + "'",
+                 "this kbeam has the builtin proposer, and `kbeam submit` for candidates by hand",
+                 "leave --proposer out"};
+  config.goal = options.get("--goal");
+  ASSIGN_OR_RETURN(config.budget.wall_s, parse_duration(options.get("--budget"), "--budget"));
+  if (options.has("--evaluations")) {
+    ASSIGN_OR_RETURN(const std::uint64_t most, parse_number(options.get("--evaluations"), "--evaluations"));
+    config.budget.evaluations = static_cast<int>(most);
+  }
+  config.seed = random_bits() >> 16;  // short enough to type again
+  if (options.has("--seed")) {
+    ASSIGN_OR_RETURN(config.seed, parse_number(options.get("--seed"), "--seed"));
+  }
+  ASSIGN_OR_RETURN(const std::uint64_t beam, parse_number(options.get("--beam"), "--beam"));
+  config.beam = static_cast<int>(beam);
+  const CpuShare cpus = share_cpus();
+  config.judge_cpu = cpus.judge;
+  config.candidate_cpus = cpus.candidates;
+  setup.run_folder = runs_folder(options) / config.run_id;
+  setup.cache = cache_folder();
+  return setup;
+}
+
+}  // namespace
+
+int run_command(const Options& options) {
+  const Result<CampaignSetup> setup = new_setup(options);
+  if (!setup.ok()) return report_error(setup.error(), options);
+  std::error_code trouble;
+  std::filesystem::create_directories(setup->run_folder, trouble);
+  if (trouble)
+    return report_error({ErrorCode::io, "make the run folder " + setup->run_folder.string(), trouble.message(),
+                         "choose another place with --dir"},
+                        options);
+  const int code = run_in_foreground(*setup, options);
+  // A run that failed before it recorded anything leaves no empty folder behind.
+  if (!std::filesystem::exists(setup->run_folder / "archive.sqlite"))
+    std::filesystem::remove(setup->run_folder, trouble);
+  return code;
+}
+
+int resume_command(const Options& options) {
+  const auto setup = [&]() -> Result<CampaignSetup> {
+    CampaignSetup resumed;
+    ASSIGN_OR_RETURN(resumed.run_folder, find_run(options));
+    ASSIGN_OR_RETURN(const auto archive, Archive::open_read_only(resumed.run_folder / "archive.sqlite"));
+    resumed.config = archive->config();
+    resumed.grade = resumed.config.grade;
+    ASSIGN_OR_RETURN(resumed.home, find_home());
+    ASSIGN_OR_RETURN(resumed.problem, open_problem(resumed.config.problem_folder, resumed.home));
+    if (resumed.problem.content_hash != resumed.config.problem_hash)
+      return Error{ErrorCode::bad_input, "resume " + resumed.config.run_id,
+                   "problem " + resumed.problem.name + " has changed since the run began",
+                   "results under two definitions cannot be mixed: start a new run"};
+    if (options.has("--budget")) {
+      ASSIGN_OR_RETURN(const double more_s, parse_duration(options.get("--budget"), "--budget"));
+      resumed.config.budget.wall_s += more_s;
+    }
+    const CpuShare cpus = share_cpus();
+    resumed.config.judge_cpu = cpus.judge;
+    resumed.config.candidate_cpus = cpus.candidates;
+    resumed.cache = cache_folder();
+    return resumed;
+  }();
+  if (!setup.ok()) return report_error(setup.error(), options);
+  return run_in_foreground(*setup, options);
+}
+
+}  // namespace kbeam::cli

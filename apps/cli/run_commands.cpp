@@ -1,0 +1,173 @@
+// kbeam status, stop, submit, report, publish: what can be said to a run, and what it says.
+#include <fmt/core.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "apps/cli/bench_tools.h"
+#include "apps/cli/commands.h"
+#include "apps/cli/runs.h"
+#include "archive/archive.h"
+#include "base/hash.h"
+#include "build/source_scan.h"
+#include "loop/inbox.h"
+#include "loop/summary.h"
+#include "model/json_forms.h"
+#include "report/publish.h"
+#include "report/report.h"
+
+namespace kbeam::cli {
+namespace {
+
+struct OpenRun {
+  std::filesystem::path folder;
+  std::unique_ptr<Archive> archive;
+};
+
+Result<OpenRun> open_run(const Options& options) {
+  OpenRun run;
+  ASSIGN_OR_RETURN(run.folder, find_run(options));
+  ASSIGN_OR_RETURN(run.archive, Archive::open_read_only(run.folder / "archive.sqlite"));
+  return run;
+}
+
+Result<ReportInput> gather(const OpenRun& run) {
+  ASSIGN_OR_RETURN(const Home home, find_home());
+  ASSIGN_OR_RETURN(const Problem problem, open_problem(run.archive->config().problem_folder, home));
+  return gather_report(*run.archive, problem);
+}
+
+// The state of a run from a few events: it must answer at once however long the run is.
+Result<Json> read_status(const OpenRun& run) {
+  const CampaignConfig config = run.archive->config();
+  Json status{{"run_id", config.run_id}, {"problem", config.problem_name}, {"folder", run.folder.string()},
+              {"budget_s", config.budget.wall_s}, {"goal", config.goal}};
+  ASSIGN_OR_RETURN(const int evaluations, run.archive->count_evaluations());
+  status["evaluations"] = evaluations;
+  ASSIGN_OR_RETURN(const std::optional<Json> observation, run.archive->last_event("observation"));
+  status["used_s"] = observation ? observation->at("used_s") : Json(0.0);
+  ASSIGN_OR_RETURN(const std::optional<Json> ended, run.archive->last_event("stop"));
+  status["state"] = ended ? ended->at("stop_reason") : Json("running, or killed: `kbeam resume` goes on");
+  ASSIGN_OR_RETURN(const std::optional<Json> families, run.archive->last_event("families"));
+  status["families"] = families ? families->at("families") : Json::array();
+  std::map<std::string, Json> champions;
+  ASSIGN_OR_RETURN(const std::vector<Event> events, run.archive->events());
+  for (const Event& event : events)
+    if (event.kind == "champion") {
+      const Json champion = Json::parse(event.body);
+      champions[champion.at("case_name").get<std::string>()] = champion;
+    }
+  status["champions"] = Json::array();
+  for (auto& [name, champion] : champions) status["champions"].push_back(std::move(champion));
+  status["winner"] = ended ? ended->at("winner") : Json();
+  return status;
+}
+
+void print_status(const Json& status) {
+  fmt::print("run {} on {}: {}, {} evaluations, {:.0f} of {:.0f} s used\n", status["run_id"].get<std::string>(),
+             status["problem"].get<std::string>(), status["state"].get<std::string>(),
+             status["evaluations"].get<int>(), status["used_s"].get<double>(), status["budget_s"].get<double>());
+  for (const Json& champion : status["champions"])
+    fmt::print("  {:<12} {:.2f}x [{:.2f}, {:.2f}]  {} ({})\n", champion["case_name"].get<std::string>(),
+               champion["speedup"].get<double>(), champion["low"].get<double>(), champion["high"].get<double>(),
+               champion["candidate_id"].get<std::string>(), champion["family"].get<std::string>());
+  if (status["champions"].empty()) fmt::print("  no champion yet\n");
+  for (const Json& family : status["families"])
+    fmt::print("  family {:<24} {:<11} {:>4} tried  best {:.2f}x\n", family["name"].get<std::string>(),
+               family["retired"].get<bool>() ? "retired" : family["role"].get<std::string>(),
+               family["evaluations"].get<int>(), family["best_speedup"].get<double>());
+  if (!status["winner"].is_null())
+    fmt::print("  winner {}: {:.2f}x in geometric mean\n", status["winner"]["candidate_id"].get<std::string>(),
+               status["winner"]["speedup_geomean"].get<double>());
+}
+
+int say(const Options& options, const Json& json, const std::string& text) {
+  fmt::print("{}\n", options.json() ? json.dump() : text);
+  return kDone;
+}
+
+}  // namespace
+
+int status_command(const Options& options) {
+  const auto status = [&]() -> Result<Json> {
+    ASSIGN_OR_RETURN(const OpenRun run, open_run(options));
+    return read_status(run);
+  }();
+  if (!status.ok()) return report_error(status.error(), options);
+  if (options.json())
+    fmt::print("{}\n", status->dump());
+  else
+    print_status(*status);
+  return kDone;
+}
+
+int stop_command(const Options& options) {
+  const Result<std::filesystem::path> run = find_run(options);
+  if (!run.ok()) return report_error(run.error(), options);
+  if (const Result<void> dropped = Inbox(*run).drop_stop(); !dropped.ok())
+    return report_error(dropped.error(), options);
+  const std::string id = run->filename().string();
+  return say(options, {{"run_id", id}, {"asked_to_stop", true}},
+             "asked " + id + " to stop after the attempt in hand; go on later with: kbeam resume " + id);
+}
+
+int submit_command(const Options& options) {
+  const auto submitted = [&]() -> Result<Json> {
+    ASSIGN_OR_RETURN(const std::string source, read_file(options.get("FILE")));
+    const SourceKnobs scanned = scan_knobs(source);
+    if (!scanned.mistakes.empty())
+      return Error{ErrorCode::bad_input, "read the knobs of " + options.get("FILE"), scanned.mistakes.front(),
+                   "mend the KBEAM_KNOB lines"};
+    Options run_options = options;
+    run_options.values["RUN"] = {options.get("--run")};
+    ASSIGN_OR_RETURN(const std::filesystem::path run, find_run(run_options));
+    Submission submission;
+    submission.source = source;
+    submission.source_name = std::filesystem::path(options.get("FILE")).filename().string();
+    submission.idea.family = options.get("--family");
+    submission.idea.text = options.get("--idea");
+    submission.idea.category = "by hand";
+    submission.idea.source = "manual";
+    submission.idea.id = sha256_hex(submission.idea.family + "\n" + submission.idea.text + "\n" + source).substr(0, 12);
+    RETURN_IF_ERROR(Inbox(run).drop_submission(submission));
+    return Json{{"run_id", run.filename().string()}, {"idea_id", submission.idea.id},
+                {"family", submission.idea.family}, {"knobs", scanned.knobs.size()}};
+  }();
+  if (!submitted.ok()) return report_error(submitted.error(), options);
+  return say(options, *submitted,
+             fmt::format("left for run {}: it is judged in the next round; see `kbeam status`",
+                         (*submitted)["run_id"].get<std::string>()));
+}
+
+int report_command(const Options& options) {
+  const auto written = [&]() -> Result<std::filesystem::path> {
+    ASSIGN_OR_RETURN(const OpenRun run, open_run(options));
+    ASSIGN_OR_RETURN(const ReportInput input, gather(run));
+    RETURN_IF_ERROR(write_reports(input, run.folder));
+    return run.folder;
+  }();
+  if (!written.ok()) return report_error(written.error(), options);
+  return say(options,
+             {{"report_html", (*written / "report.html").string()},
+              {"attempts_log", (*written / "attempts_log.md").string()}},
+             "wrote " + (*written / "report.html").string() + "\nwrote " + (*written / "attempts_log.md").string());
+}
+
+int publish_command(const Options& options) {
+  const auto input = [&]() -> Result<ReportInput> {
+    ASSIGN_OR_RETURN(const OpenRun run, open_run(options));
+    return gather(run);
+  }();
+  if (!input.ok()) return report_error(input.error(), options);
+  if (input->summary.is_null() || input->summary["winner"].is_null()) {
+    fmt::print(stderr, "kbeam: run {} has no winner to publish\n", input->config.run_id);
+    return kNo;
+  }
+  const std::filesystem::path target = options.get("--to");
+  if (const Result<void> published = publish_run(*input, target); !published.ok())
+    return report_error(published.error(), options);
+  const std::string folder = (target / input->config.run_id).string();
+  return say(options, {{"published", folder}}, "published to " + folder);
+}
+
+}  // namespace kbeam::cli
