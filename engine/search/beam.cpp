@@ -80,6 +80,16 @@ int Beam::count_live() const {
                                         [](const BeamFamily& f) { return !f.state.retired; }));
 }
 
+// A protected family takes no place, so that none is retired before those beside it were judged.
+int Beam::count_places_taken() const {
+  return static_cast<int>(
+      std::count_if(families_.begin(), families_.end(), [&](const BeamFamily& family) {
+        const FamilyState& state = family.state;
+        return !state.retired && state.accepted > 0 &&
+               (state.role == Role::exploit || judged(family));
+      }));
+}
+
 // Young families together get half of what an equal split would give them, where that is more than
 // the least share.
 double Beam::reserved_share() const {
@@ -169,7 +179,7 @@ void Beam::retire_wrong() {
 }
 
 void Beam::retire_slow(const Standings& standings) {
-  while (count_live() > config_.beam) {
+  while (count_places_taken() > config_.beam) {
     BeamFamily* slowest = nullptr;
     for (BeamFamily& family : families_) {
       const FamilyState& state = family.state;
@@ -183,7 +193,7 @@ void Beam::retire_slow(const Standings& standings) {
     }
     if (!slowest) return;
     retire(*slowest, fmt::format("after {} evaluations at most {:.2f} of the best on any case, "
-                                 "with {} families for {} places",
+                                 "with {} judged families for {} places",
                                  slowest->state.evaluations, closeness(slowest->state, standings),
                                  count_live(), config_.beam));
   }

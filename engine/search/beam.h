@@ -61,6 +61,7 @@ class Beam {
  private:
   int count_available(Role role) const;
   int count_live() const;
+  int count_places_taken() const;
   Role reserved_role() const;
   double reserved_share() const;
   bool judged(const BeamFamily& family) const;

@@ -44,7 +44,7 @@ class BeamSearch final : public Search {
       : config_(std::move(config)), beam_(config_), random_(derive_seed(config_.seed, "choices")) {
     for (Sketch& sketch : sketches) add(std::move(sketch));
     put_one_of_each_family_first();
-    opening_left_ = untried_.size();
+    opening_sketches_ = sketches_.size();
   }
 
   std::optional<Proposal> ask() override {
@@ -77,6 +77,7 @@ class BeamSearch final : public Search {
   std::size_t add_sketch(Sketch sketch);
   std::size_t find_sketch(const std::string& source) const;
   void put_one_of_each_family_first();
+  bool opening() const;
   const std::string& family_of(std::size_t sketch) const {
     return sketches_[sketch].sketch().idea.family;
   }
@@ -111,7 +112,7 @@ class BeamSearch final : public Search {
   std::deque<SketchTuning> sketches_;
   std::set<std::string> known_sources_;  // normalised
   std::deque<std::size_t> untried_;      // sketches whose default was not proposed
-  std::size_t opening_left_ = 0;         // first sketches that were not proposed
+  std::size_t opening_sketches_ = 0;     // those that make() was given
   std::map<std::string, Record> records_;
   std::vector<std::string> order_;  // of records_
   std::string lookahead_;           // proposed while absorbing, not asked for yet
@@ -151,6 +152,11 @@ void BeamSearch::put_one_of_each_family_first() {
   untried_ = std::move(first);
 }
 
+bool BeamSearch::opening() const {
+  return std::any_of(untried_.begin(), untried_.end(),
+                     [&](std::size_t sketch) { return sketch < opening_sketches_; });
+}
+
 // Nothing to expect from it: no settings left, or none that worked.
 bool BeamSearch::closed(std::size_t sketch) const {
   const SketchTuning& tuning = sketches_[sketch];
@@ -188,7 +194,6 @@ std::optional<Proposal> BeamSearch::propose_untried() {
   while (!untried_.empty()) {
     const std::size_t sketch = untried_.front();
     untried_.pop_front();
-    if (opening_left_ > 0) --opening_left_;
     const auto suggestion = sketches_[sketch].suggest_default();
     if (!suggestion) {
       update_open(family_of(sketch));
@@ -453,10 +458,10 @@ void BeamSearch::absorb_foreign(const Candidate& candidate) {
     sketches_[sketch].close();
     update_open(candidate.family);
   }
-  KnobValues knobs;
-  for (const Knob& knob : sketches_[sketch].sketch().knobs) knobs[knob.name] = knob.fallback;
+  KnobValues knobs = sketches_[sketch].defaults();
   for (const auto& [name, value] : row.knobs) knobs[name] = value;
   drop_lookahead_of(sketch, knobs);
+  if (knobs == sketches_[sketch].defaults()) std::erase(untried_, sketch);
   sketches_[sketch].note_asked(knobs);
   register_proposal(std::move(proposal), sketch, knobs);
 }
@@ -518,7 +523,7 @@ const Record* BeamSearch::best_challenger(const std::string& case_name) const {
 
 std::vector<Search::Challenge> BeamSearch::challenges() {
   std::vector<Challenge> found;
-  if (opening_left_ > 0) return found;
+  if (opening()) return found;
   for (const std::string& case_name : config_.cases) {
     if (awaiting_.contains(case_name)) continue;
     const Record* best = best_challenger(case_name);

@@ -1,16 +1,21 @@
-// A campaign without compilers or clocks, for tests: families with known landscapes, noisy screens, better
-// confirmations. Not part of the engine.
+// A campaign without compilers or clocks, for tests: families with known landscapes, noisy screens,
+// better confirmations. Not part of the engine.
 #pragma once
 
-#include <cmath>
-#include <functional>
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
-
+#include <fmt/format.h>
 #include <kbeam/random.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/entropy.h"
 #include "search/search.h"
 
 namespace kbeam {
@@ -18,10 +23,12 @@ namespace kbeam {
 // Per case a hill over the knobs: `peak` at `summit`, falling with the squared distance.
 struct SimulatedFamily {
   std::string name;
-  std::map<std::string, double> peak;                // per case
-  std::map<std::string, std::vector<int>> summit;    // per case, one choice a knob
+  std::map<std::string, double> peak;              // per case
+  std::map<std::string, std::vector<int>> summit;  // per case, one choice a knob
   double steepness = 0.04;
-  std::function<Verdict(const std::vector<int>&)> verdict = [](const std::vector<int>&) { return Verdict::accepted; };
+  std::function<Verdict(const std::vector<int>&)> verdict = [](const std::vector<int>&) {
+    return Verdict::accepted;
+  };
 };
 
 inline const std::vector<int>& simulated_knob_sizes() {
@@ -39,7 +46,7 @@ inline Sketch simulated_sketch(const std::string& family, const std::string& sou
   sketch.source_name = family + ".cpp";
   int index = 0;
   for (const int size : simulated_knob_sizes()) {
-    Knob knob{std::string("k").append(std::to_string(index++)), "int", "0", {}};
+    Knob knob{fmt::format("k{}", index++), "int", "0", {}};
     for (int choice = 0; choice < size; ++choice) knob.choices.push_back(std::to_string(choice));
     sketch.knobs.push_back(knob);
   }
@@ -49,18 +56,21 @@ inline Sketch simulated_sketch(const std::string& family, const std::string& sou
 
 inline std::vector<int> simulated_choices(const Candidate& candidate) {
   std::vector<int> choices;
-  for (const auto& [name, value] : candidate.rows.front().knobs) choices.push_back(std::stoi(value));
+  for (const auto& [name, value] : candidate.rows.front().knobs)
+    choices.push_back(std::stoi(value));
   return choices;
 }
 
 class SimulatedCampaign {
  public:
-  SimulatedCampaign(std::vector<std::string> cases, std::vector<SimulatedFamily> families, std::uint64_t seed)
+  SimulatedCampaign(std::vector<std::string> cases, std::vector<SimulatedFamily> families,
+                    std::uint64_t seed)
       : cases_(std::move(cases)), families_(std::move(families)), seed_(seed) {}
 
   std::vector<Sketch> sketches() const {
     std::vector<Sketch> made;
-    for (const SimulatedFamily& family : families_) made.push_back(simulated_sketch(family.name, "code " + family.name));
+    for (const SimulatedFamily& family : families_)
+      made.push_back(simulated_sketch(family.name, "code " + family.name));
     return made;
   }
 
@@ -86,20 +96,22 @@ class SimulatedCampaign {
     seen.candidate_id = candidate.id;
     seen.verdict = family_of(candidate).verdict(simulated_choices(candidate));
     if (seen.verdict != Verdict::accepted) return seen;
-    Random noise(seed_ ^ std::hash<std::string>()(candidate.id), 7);
+    Random noise(derive_seed(seed_, candidate.id));
     for (const std::string& case_name : cases_)
-      seen.speedup[case_name] = true_speedup(candidate, case_name) * std::exp(screen_noise * noise.normal());
+      seen.speedup[case_name] =
+          true_speedup(candidate, case_name) * std::exp(screen_noise * noise.normal());
     return seen;
   }
 
   double optimum(const std::string& case_name) const {
     double best = 0;
     for (const SimulatedFamily& family : families_)
-      if (family.peak.at(case_name) > best) best = family.peak.at(case_name);
+      best = std::max(best, family.peak.at(case_name));
     return best;
   }
 
-  // Confirms what the search asks for: the true speeds decide, with the margin of a real comparison.
+  // Confirms what the search asks for: the true speeds decide, with the margin of a real
+  // comparison.
   void answer_challenges(Search& search) {
     for (const Search::Challenge& challenge : search.challenges()) {
       ++confirmations;
@@ -109,7 +121,8 @@ class SimulatedCampaign {
       for (const Champion& champion : search.champions())
         if (champion.case_name == challenge.case_name) to_beat = champion.speedup;
       if (speedup > to_beat * 1.005)
-        search.crown({challenge.case_name, candidate.id, candidate.family, speedup, speedup, speedup, 0});
+        search.crown(
+            {challenge.case_name, candidate.id, candidate.family, speedup, speedup, speedup, 0});
       else
         search.refuse(challenge.case_name, candidate.id, "same");
     }
@@ -130,7 +143,8 @@ class SimulatedCampaign {
     double sum = 0;
     std::size_t held = 0;
     for (const Champion& champion : search.champions()) {
-      sum += std::log(true_speedup(*search.find(champion.candidate_id), champion.case_name) / optimum(champion.case_name));
+      sum += std::log(true_speedup(*search.find(champion.candidate_id), champion.case_name) /
+                      optimum(champion.case_name));
       ++held;
     }
     return held == cases_.size() ? std::exp(sum / static_cast<double>(held)) : 0;
@@ -142,9 +156,11 @@ class SimulatedCampaign {
 
  private:
   const SimulatedFamily& family_of(const Candidate& candidate) const {
-    for (const SimulatedFamily& family : families_)
-      if (family.name == candidate.family) return family;
-    std::abort();
+    const auto found = std::find_if(
+        families_.begin(), families_.end(),
+        [&](const SimulatedFamily& family) { return family.name == candidate.family; });
+    CHECK(found != families_.end(), "a simulated campaign is asked about its own candidates");
+    return *found;
   }
 
   std::vector<std::string> cases_;

@@ -34,6 +34,7 @@ class SketchTuning {
 
   const Sketch& sketch() const { return sketch_; }
   const std::map<std::string, Arm>& arms() const { return arms_; }
+  KnobValues defaults() const { return space_.defaults(); }
   int asked() const { return asked_; }
   int told() const { return told_; }
   int accepted() const { return accepted_; }
