@@ -18,8 +18,10 @@ KBEAM_KNOB(int, kRows, 1, 1, 2, 4, 6, 8);   // register tile of A -= V W: this m
 KBEAM_KNOB(int, kMatrices, 1, 1, 2, 3,
            4);                      // matrices in lockstep, to hide the square roots and divisions
 KBEAM_KNOB(int, kReload, 0, 0, 1);  // 1: broadcast the next pivot from memory, not by a shuffle
-KBEAM_KNOB(int, kPrefetch, 0, 0, 1);  // 1: fetch the next matrices while these are factored
-KBEAM_KNOB(int, kStream, 0, 0, 1);    // 1: write H around the cache
+KBEAM_KNOB(int, kFuse, 0, 0, 1);    // 1: apply one block and take the next one's dots in one pass
+KBEAM_KNOB(int, kChunk, 512, 32, 64, 128, 256, 512);  // rows a pass takes at a time
+KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // fetch ahead: 1 the next strips, 2 the next matrices
+KBEAM_KNOB(int, kStream, 0, 0, 1);       // 1: write H around the cache
 KBEAM_REQUIRE(kReflectors <= kLanes, "a register tile holds at most one block of reflectors");
 KBEAM_REQUIRE(kReflectors* kStrips <= 32, "the register tile of W = V'A has to fit the registers");
 KBEAM_REQUIRE(kRows* kStrips <= 24, "the register tile of A -= V W has to fit the registers");
@@ -46,6 +48,7 @@ struct Shape {
 // What one matrix of a lockstep group works on.
 struct Matrix {
   const float* a;
+  const float* a_end;  // of the whole range
   float* h;
   float* tau;
   float* strip;   // strips x m x kLanes: V below and on the diagonal blocks, R above them
@@ -166,13 +169,19 @@ void pack_strip(Matrix& matrix, const Shape& shape, int p) {
   const int m = shape.m, columns = std::min(kLanes, shape.n - p * kLanes);
   const float* a = matrix.a + std::int64_t{p} * kLanes * m;
   float* strip = strip_of(matrix, shape, p);
+  const std::int64_t distance =
+      std::int64_t{m} * (kPrefetch == 1 ? kStrips * kLanes : kMatrices * shape.n);
+  const std::int64_t ahead = matrix.a_end - a > distance + kLanes * m ? distance : 0;
   Lane square{};
   if (columns == kLanes && m >= kLanes) {
     for (int r = 0; r < m; r += kLanes) {
       const int i = std::min(r, m - kLanes);  // the last tile may overlap the one before
       Lane tile[kLanes];
 #pragma GCC unroll 16
-      for (int c = 0; c < kLanes; ++c) tile[c] = get(a + std::int64_t{c} * m + i);
+      for (int c = 0; c < kLanes; ++c) {
+        tile[c] = get(a + std::int64_t{c} * m + i);
+        if (kPrefetch > 0) __builtin_prefetch(a + std::int64_t{c} * m + i + ahead, 0, 2);
+      }
       transpose(tile);
 #pragma GCC unroll 16
       for (int c = 0; c < kLanes; ++c) {
@@ -251,7 +260,7 @@ void unpack_strip(const Matrix& matrix, const Shape& shape, int p) {
 
 // --- one block of reflectors on a group of strips ---
 
-// W[r] (+)= sum over rows of v[row][r] * x[row], for kReflectors values of r at a time.
+// W[r] += sum over rows of v[row][r] * x[row], for kReflectors values of r at a time.
 template <int kCount>
 void block_dots(const float* v, const float* x, std::int64_t stride, int rows, float* w) {
   for (int r0 = 0; r0 < kLanes; r0 += kReflectors) {
@@ -268,7 +277,10 @@ void block_dots(const float* v, const float* x, std::int64_t stride, int rows, f
 #pragma GCC unroll 16
     for (int r = 0; r < kReflectors; ++r)
 #pragma GCC unroll 4
-      for (int s = 0; s < kCount; ++s) store(w + (s * kLanes + r0 + r) * kLanes, sum[r][s]);
+      for (int s = 0; s < kCount; ++s) {
+        float* total = w + (s * kLanes + r0 + r) * kLanes;
+        store(total, get(total) + sum[r][s]);
+      }
   }
 }
 
@@ -311,27 +323,46 @@ template <int kHeight, int kCount>
     for (int s = 0; s < kCount; ++s) store(x + s * stride + i * kLanes, row[i][s]);
 }
 
-// Applies the reflectors of strip q to kCount strips from p on.
 template <int kCount>
-void apply_block(const Matrix& matrix, const Shape& shape, int q, int p) {
-  const int first = q * kLanes, rows = shape.m - first;
-  const std::int64_t stride = std::int64_t{shape.m} * kLanes;
-  const float* v = strip_of(matrix, shape, q) + first * kLanes;
-  float* x = strip_of(matrix, shape, p) + first * kLanes;
-  alignas(64) float w[kCount * kTile];
-  block_dots<kCount>(v, x, stride, rows, w);
-  for (int s = 0; s < kCount; ++s)
-    solve(matrix.gram + q * kTile, matrix.tau + first, w + s * kTile,
-          std::min(kLanes, shape.k - first));
+void update(const float* v, float* x, std::int64_t stride, int rows, const float* w) {
   int i = 0;
   for (; i + kRows <= rows; i += kRows)
     update_rows<kRows, kCount>(v + i * kLanes, x + i * kLanes, stride, w);
   for (; i < rows; ++i) update_rows<1, kCount>(v + i * kLanes, x + i * kLanes, stride, w);
 }
 
-void apply_block_to(const Matrix& matrix, const Shape& shape, int q, int p, int count) {
+// Applies the reflectors of strips [from, to) to kCount strips from p on.
+template <int kCount>
+void apply_blocks(const Matrix& matrix, const Shape& shape, int from, int to, int p) {
+  const std::int64_t stride = std::int64_t{shape.m} * kLanes;
+  float* x = strip_of(matrix, shape, p);
+  alignas(64) float buffer[2][kCount * kTile];
+  for (int q = from; q < to; ++q) {
+    const int first = q * kLanes;
+    const float* v = strip_of(matrix, shape, q);
+    float* w = buffer[q % 2];
+    const float* last_w = buffer[(q + 1) % 2];
+    std::fill_n(w, kCount * kTile, 0.0f);
+    const bool pending = kFuse == 1 && q > from;  // the block before is not applied yet
+    if (pending)
+      update<kCount>(v - stride + (first - kLanes) * kLanes, x + (first - kLanes) * kLanes, stride,
+                     kLanes, last_w);
+    for (int i = first; i < shape.m; i += kChunk) {
+      const int rows = std::min(kChunk, shape.m - i);
+      if (pending) update<kCount>(v - stride + i * kLanes, x + i * kLanes, stride, rows, last_w);
+      block_dots<kCount>(v + i * kLanes, x + i * kLanes, stride, rows, w);
+    }
+    for (int s = 0; s < kCount; ++s)
+      solve(matrix.gram + q * kTile, matrix.tau + first, w + s * kTile,
+            std::min(kLanes, shape.k - first));
+    if (kFuse == 0 || q + 1 == to)
+      update<kCount>(v + first * kLanes, x + first * kLanes, stride, shape.m - first, w);
+  }
+}
+
+void apply_blocks_to(const Matrix& matrix, const Shape& shape, int from, int to, int p, int count) {
   [&]<int... s>(std::integer_sequence<int, s...>) {
-    ((count == s + 1 ? apply_block<s + 1>(matrix, shape, q, p) : void()), ...);
+    ((count == s + 1 ? apply_blocks<s + 1>(matrix, shape, from, to, p) : void()), ...);
   }
   (std::make_integer_sequence<int, kStrips>{});
 }
@@ -462,28 +493,24 @@ void factor_strip(Matrix* matrix, const Shape& shape, int p) {
 template <int kCount>
 void factor_matrices(Matrix* matrix, const Shape& shape) {
   for (int b = 0; b < kCount; ++b) matrix[b].scaled = false;
+  const int blocks = (shape.k + kLanes - 1) / kLanes;
   for (int p = 0; p < shape.strips; p += kStrips) {
     const int width = std::min(kStrips, shape.strips - p);
     // Left-looking: bring the group up to date with everything to its left.
     for (int b = 0; b < kCount; ++b) {
       for (int s = 0; s < width; ++s) pack_strip(matrix[b], shape, p + s);
-      for (int q = 0; q < p && q * kLanes < shape.k; ++q)
-        apply_block_to(matrix[b], shape, q, p, width);
+      apply_blocks_to(matrix[b], shape, 0, std::min(p, blocks), p, width);
     }
     for (int s = 0; s < width; ++s) {
-      const bool reflects = (p + s) * kLanes < shape.k;
+      const bool reflects = p + s < blocks;
       if (reflects) factor_strip<kCount>(matrix, shape, p + s);
       for (int b = 0; b < kCount; ++b) {
         if (reflects && s + 1 < width)
-          apply_block_to(matrix[b], shape, p + s, p + s + 1, width - s - 1);
+          apply_blocks_to(matrix[b], shape, p + s, p + s + 1, p + s + 1, width - s - 1);
         unpack_strip(matrix[b], shape, p + s);
       }
     }
   }
-}
-
-void fetch(const float* from, std::int64_t elements) {
-  for (std::int64_t e = 0; e < elements; e += 16) __builtin_prefetch(from + e, 0, 2);
 }
 
 struct Scratch {
@@ -512,6 +539,7 @@ void factor(kbeam::Range range, const float* a, float* h, float* tau, float* scr
       float* own = scratch + i * size.matrix;
       const std::int64_t at = b + i;
       matrix[i] = {a + at * elements,
+                   a + range.end * elements,
                    h + at * elements,
                    tau + at * shape.k,
                    own,
@@ -520,8 +548,6 @@ void factor(kbeam::Range range, const float* a, float* h, float* tau, float* scr
                    own + size.strip + size.gram + size.scales,
                    false};
     }
-    if (kPrefetch == 1 && b + 2 * kMatrices <= range.end)
-      fetch(a + (b + kMatrices) * elements, kMatrices * elements);
     if (count == kMatrices)
       factor_matrices<kMatrices>(matrix, shape);
     else
