@@ -44,6 +44,13 @@ std::string bounded(const char* text) {
   return text == nullptr ? std::string() : std::string(text, strnlen(text, kMaxNoteLength));
 }
 
+// Arguments of a step are compared as bytes, and padding between them shows what the stack held
+// before. With a cleared stack two recordings of one plan agree in padding too.
+[[gnu::noinline]] void clear_stack() {
+  volatile std::byte stack[32 * 1024];
+  for (volatile std::byte& byte : stack) byte = std::byte{0};
+}
+
 }  // namespace
 
 // The host side of the C interface while one plan function runs.
@@ -140,7 +147,7 @@ struct PlanRecorder {
         (step.closure_bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t);
     plan.closures_.resize(offset + slots);
     if (slots != 0) std::memcpy(plan.closures_.data() + offset, step.closure, step.closure_bytes);
-    plan.steps_.push_back({step.invoke, offset, step.count, step.grain});
+    plan.steps_.push_back({step.invoke, offset, step.closure_bytes, step.count, step.grain});
   }
 
   void note(const char* key, const char* value) {
@@ -182,6 +189,7 @@ CpuPlan CpuPlan::record(kbeam_plan_function* function, const PlanShape& shape, i
   if (shape.tensors.size() >= kMaxBuffers) recorder.error("the problem has too many tensors");
   const kbeam_host host = recorder.host();
   try {
+    clear_stack();
     function(&host);
   } catch (const std::exception& thrown) {
     recorder.error("the plan function threw: " + bounded(thrown.what()));
@@ -192,6 +200,28 @@ CpuPlan CpuPlan::record(kbeam_plan_function* function, const PlanShape& shape, i
   for (const std::string& sentence : recorder.errors)
     plan.error_ += (plan.error_.empty() ? "" : "; ") + sentence;
   return plan;
+}
+
+std::string CpuPlan::difference(const CpuPlan& other) const {
+  const auto numbers = [](std::int64_t mine, std::int64_t theirs) {
+    return std::to_string(mine) + ", then " + std::to_string(theirs);
+  };
+  if (error_ != other.error_) return "it failed only once: " + error_ + other.error_;
+  if (steps() != other.steps()) return "the number of steps is " + numbers(steps(), other.steps());
+  if (scratch_bytes_ != other.scratch_bytes_)
+    return "the scratch bytes are " + numbers(scratch_bytes_, other.scratch_bytes_);
+  for (std::size_t index = 0; index < steps_.size(); ++index) {
+    const Step& mine = steps_[index];
+    const Step& theirs = other.steps_[index];
+    const std::string step = "step " + std::to_string(index);
+    if (mine.count != theirs.count) return step + " has count " + numbers(mine.count, theirs.count);
+    if (mine.grain != theirs.grain) return step + " has grain " + numbers(mine.grain, theirs.grain);
+    if (mine.invoke != theirs.invoke || mine.closure_bytes != theirs.closure_bytes ||
+        std::memcmp(closures_.data() + mine.closure_offset,
+                    other.closures_.data() + theirs.closure_offset, mine.closure_bytes) != 0)
+      return step + " calls another function or has other arguments";
+  }
+  return {};
 }
 
 // What the workers of one execution share. `next` hands out work items of the current step.

@@ -144,6 +144,38 @@ TEST(CpuPlan, ASmallerTeamStillDoesAllTheWork) {
   EXPECT_EQ(run_on(plan, 64, 8)[5], 60.f);
 }
 
+void scale(Range, float*, double, int) {}
+
+// Says something else each time it is called.
+void drifting_plan(const kbeam_host* host) {
+  static int calls = 0;
+  Plan(host).parallel_for(4, 0, scale, Args(host).output<float>("B"), 1.0, ++calls);
+}
+void growing_plan(const kbeam_host* host) {
+  static int calls = 0;
+  Plan(host).parallel_for(++calls, 0, add_one, Args(host).output<float>("B"));
+}
+void steady_plan(const kbeam_host* host) {
+  Plan plan(host);
+  plan.note("words", std::string(200, 'x'));
+  for (int step = 0; step < 20; ++step)
+    plan.parallel_for(4, 0, scale, Args(host).output<float>("B"), 1.0, step);
+}
+
+std::string difference_of(kbeam_plan_function* describe) {
+  const CpuPlan first = CpuPlan::record(describe, vector_shape(4), 1);
+  return first.difference(CpuPlan::record(describe, vector_shape(4), 1));
+}
+
+TEST(CpuPlanDifference, OfASteadyPlanIsEmptyAlthoughArgumentsHavePadding) {
+  EXPECT_EQ(difference_of(steady_plan), "");
+  EXPECT_EQ(difference_of(chain_plan), "");
+}
+TEST(CpuPlanDifference, NamesTheStepAndWhatChanged) {
+  EXPECT_EQ(difference_of(drifting_plan), "step 0 calls another function or has other arguments");
+  EXPECT_EQ(difference_of(growing_plan), "step 0 has count 1, then 2");
+}
+
 std::string error_of(kbeam_plan_function* describe) {
   return CpuPlan::record(describe, vector_shape(4), 1).error();
 }

@@ -1,6 +1,8 @@
-// Records and runs CPU plans. The judge's runner and the shipped library link this same code, so what is judged
-// is what ships. Knows nothing of problems: the caller names the tensors.
+// Records and runs CPU plans. The judge's runner and the shipped library link this same code, so
+// what is judged is what ships. Knows nothing of problems: the caller names the tensors.
 #pragma once
+
+#include <kbeam/plan_abi.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +12,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-#include <kbeam/plan_abi.h>
 
 namespace kbeam {
 
@@ -48,8 +48,8 @@ class WorkerTeam {
   std::unique_ptr<Shared> shared_;
 };
 
-// The recorded steps for one shape. Immutable after record(); execute() may be called again and again with
-// other buffers, by one caller at a time for each scratch memory.
+// The recorded steps for one shape. Immutable after record(); execute() may be called again and
+// again with other buffers, by one caller at a time for each scratch memory.
 class CpuPlan {
  public:
   // Runs `function` for `shape`. `error()` is empty when the plan can run.
@@ -59,6 +59,9 @@ class CpuPlan {
   bool not_supported() const { return not_supported_; }
   const std::map<std::string, std::string>& notes() const { return notes_; }
   std::int64_t scratch_bytes() const { return scratch_bytes_; }
+  // What differs from another plan of the same shape, recorded in this process; empty when nothing
+  // does.
+  std::string difference(const CpuPlan& other) const;
   int steps() const { return static_cast<int>(steps_.size()); }
 
   // `tensors` in the order of the shape; `scratch` of scratch_bytes(), 64-byte aligned.
@@ -68,6 +71,7 @@ class CpuPlan {
   struct Step {
     void (*invoke)(const void*, void* const*, std::int64_t, std::int64_t, std::int32_t);
     std::size_t closure_offset;  // into closures_
+    std::size_t closure_bytes;
     std::int64_t count;
     std::int64_t grain;
   };
