@@ -66,11 +66,12 @@ inline constexpr Family kFamilies[] = {
 };
 
 // A dense batch with rare hard members at random positions: one at least, and one in eight of the
-// others.
+// others. The dense members are those of the dense family for the same seed.
 inline void fill_mixed(float* a, const Spot& spot, Random& random) {
-  constexpr std::uint64_t kHard = std::size(kFamilies) - 1;  // all but this one
-  const bool hard = chosen(spot) || random.below(8) == 0;
-  kFamilies[hard ? random.below(kHard) : 0].fill(a, spot, random);
+  constexpr std::uint64_t kOthers = std::size(kFamilies) - 2;  // neither dense nor mixed itself
+  Random kind(~spot.seed, static_cast<std::uint64_t>(spot.index));
+  const bool hard = chosen(spot) || kind.below(8) == 0;
+  kFamilies[hard ? 1 + kind.below(kOthers) : 0].fill(a, spot, random);
 }
 
 inline const Family* find_family(std::string_view name) {

@@ -1,4 +1,4 @@
-// Updates with operands split into two BF16 halves and three products kept, as a tensor core would
+// Updates with operands split into two TF32 halves and three products kept, as a tensor core would
 // do it: the least accurate arithmetic that the FP32 grade welcomes. Columns are scaled by powers
 // of two first.
 #include <kbeam/candidate.h>
@@ -9,18 +9,18 @@
 
 namespace {
 
-float to_bf16(float x) {
+float to_tf32(float x) {
   if (!std::isfinite(x)) return x;
   std::uint32_t bits;
   std::memcpy(&bits, &x, sizeof bits);
-  bits = (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u;
+  bits = (bits + 0xfffu + (bits >> 13 & 1)) & 0xffffe000u;
   std::memcpy(&x, &bits, sizeof x);
   return x;
 }
 
 float split_product(float x, float y) {
-  const float x_high = to_bf16(x), x_low = to_bf16(x - x_high);
-  const float y_high = to_bf16(y), y_low = to_bf16(y - y_high);
+  const float x_high = to_tf32(x), x_low = to_tf32(x - x_high);
+  const float y_high = to_tf32(y), y_low = to_tf32(y - y_high);
   return x_low * y_high + x_high * y_low + x_high * y_high;
 }
 
