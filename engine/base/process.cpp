@@ -127,6 +127,7 @@ void restore_default_signals() {
   if (!request.folder.empty() && ::chdir(request.folder.c_str()) != 0) give_up(plan, Step::folder);
   if (!set_limits(request)) give_up(plan, Step::limits);
   if (request.before_exec && !request.before_exec()) give_up(plan, Step::hook);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // again: a hook that changes credentials clears it
   ::execve(plan.program, plan.arguments, plan.environment);
   give_up(plan, Step::exec);
 }

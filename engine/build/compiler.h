@@ -36,6 +36,7 @@ class Compiler {
     std::string command = "g++";
     std::string march = "native";
     BuildLimits limits;
+    bool idle_priority = false;  // SCHED_IDLE: a build gives way to a measurement
   };
   // Finds the compiler, asks its version, and builds the prelude for this version and these flags.
   static Result<std::unique_ptr<Compiler>> make(Options options);
@@ -50,6 +51,8 @@ class Compiler {
 
   virtual const std::string& version() const = 0;
   virtual std::vector<std::string> candidate_flags() const = 0;
+  // What of the confinement of compiler runs this machine does not give, in words.
+  virtual std::vector<std::string> weaknesses() const = 0;
 };
 
 }  // namespace kbeam

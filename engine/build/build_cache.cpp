@@ -1,0 +1,152 @@
+#include "build/build_cache.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "model/json_forms.h"
+
+namespace kbeam {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kRecordName[] = "artifact.json";
+constexpr char kDraftPrefix[] = "draft-";
+
+void remove_folder(const fs::path& folder) {
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+}
+
+bool sync_path(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const bool synced = ::fsync(descriptor) == 0;
+  ::close(descriptor);
+  return synced;
+}
+
+Error cache_error(const fs::path& place, const std::string& happened) {
+  return {ErrorCode::io, "store a build in " + place.string(), happened,
+          "check free space and permissions, or choose another cache with XDG_CACHE_HOME"};
+}
+
+std::string module_hash(const fs::path& folder) {
+  const auto content = read_file(folder / BuildCache::kModuleName);
+  return content.ok() ? sha256_hex(*content) : std::string();
+}
+
+std::optional<Artifact> read_entry(const fs::path& place) {
+  const auto text = read_file(place / kRecordName);
+  if (!text.ok()) return std::nullopt;
+  const Json record = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object() || !record.contains("artifact") || !record.contains("module_sha256"))
+    return std::nullopt;
+  auto artifact = artifact_from_json(record["artifact"]);
+  if (!artifact.ok()) return std::nullopt;
+  if (artifact->verdict == Verdict::accepted) {
+    if (record["module_sha256"] != module_hash(place)) return std::nullopt;
+    artifact->module = place / BuildCache::kModuleName;
+  }
+  return *artifact;
+}
+
+}  // namespace
+
+CacheDraft::CacheDraft(CacheDraft&& other) noexcept
+    : folder_(std::exchange(other.folder_, {})), lock_(std::exchange(other.lock_, -1)) {}
+
+CacheDraft::~CacheDraft() {
+  if (!folder_.empty()) remove_folder(folder_);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+fs::path BuildCache::place_of(const std::string& key) const {
+  return folder_ / key.substr(0, 2) / key;
+}
+
+std::optional<Artifact> BuildCache::find(const std::string& key) const {
+  const fs::path place = place_of(key);
+  if (!fs::exists(place)) return std::nullopt;
+  std::optional<Artifact> artifact = read_entry(place);
+  if (!artifact || artifact->key != key) {
+    // Renamed first, so that nobody meets it half removed.
+    const auto grave = start();
+    std::error_code trouble;
+    if (grave.ok()) fs::rename(place, grave->folder() / "damaged", trouble);
+    return std::nullopt;
+  }
+  artifact->from_cache = true;
+  return artifact;
+}
+
+Result<CacheDraft> BuildCache::start() const {
+  ASSIGN_OR_RETURN(fs::path folder, make_temporary_folder(folder_, kDraftPrefix));
+  const int lock = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock < 0 || ::flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    const Error error = cache_error(folder, std::string("lock it: ") + std::strerror(errno));
+    if (lock >= 0) ::close(lock);
+    remove_folder(folder);
+    return error;
+  }
+  return CacheDraft(std::move(folder), lock);
+}
+
+Result<fs::path> BuildCache::keep_folder(CacheDraft draft, const std::string& key) const {
+  const fs::path place = place_of(key);
+  std::error_code trouble;
+  for (const fs::directory_entry& entry : fs::directory_iterator(draft.folder()))
+    if (!sync_path(entry.path()))
+      return cache_error(place, std::string("sync: ") + std::strerror(errno));
+  if (!sync_path(draft.folder()))
+    return cache_error(place, std::string("sync: ") + std::strerror(errno));
+  fs::create_directories(place.parent_path(), trouble);
+  // Onto a folder that exists with files in it this fails: the first of two equal builds stays.
+  if (::rename(draft.folder().c_str(), place.c_str()) != 0) {
+    if (errno != EEXIST && errno != ENOTEMPTY) return cache_error(place, std::strerror(errno));
+    return place;
+  }
+  sync_path(place.parent_path());
+  return place;
+}
+
+Result<Artifact> BuildCache::keep(CacheDraft draft, Artifact artifact) const {
+  const bool has_module = artifact.verdict == Verdict::accepted;
+  artifact.module = has_module ? fs::path(kModuleName) : fs::path();
+  artifact.from_cache = false;
+  const Json record = {{"artifact", to_json(artifact)},
+                       {"module_sha256", has_module ? module_hash(draft.folder()) : std::string()}};
+  RETURN_IF_ERROR(write_file(draft.folder() / kRecordName, record.dump(2)));
+  ASSIGN_OR_RETURN(const fs::path place, keep_folder(std::move(draft), artifact.key));
+  const std::optional<Artifact> kept = read_entry(place);
+  if (!kept) return cache_error(place, "it reads back damaged");
+  artifact = *kept;
+  artifact.from_cache = false;
+  return artifact;
+}
+
+void BuildCache::remove_abandoned_drafts() const {
+  std::error_code trouble;
+  const auto now = fs::file_time_type::clock::now();
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, trouble)) {
+    if (!entry.path().filename().string().starts_with(kDraftPrefix)) continue;
+    // A process needs a moment between making its draft and locking it.
+    if (now - entry.last_write_time(trouble) < std::chrono::seconds(60)) continue;
+    const int lock = ::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock < 0) continue;
+    if (::flock(lock, LOCK_EX | LOCK_NB) == 0) remove_folder(entry.path());
+    ::close(lock);
+  }
+}
+
+}  // namespace kbeam

@@ -1,0 +1,86 @@
+#include "build/compiler_run.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace kbeam {
+namespace {
+
+constexpr std::size_t kLogBytes = 64 * 1024;
+
+std::string seconds(double value) {
+  std::string text = std::to_string(value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text + " s";
+}
+
+// "a.cpp:3:5: error: no such thing" -> "a.cpp:3:5: no such thing".
+std::string first_error(std::string_view log) {
+  constexpr std::string_view kMarks[] = {"fatal error: ", "error: ", "undefined reference to"};
+  while (!log.empty()) {
+    const std::string_view line = log.substr(0, std::min(log.find('\n'), log.size()));
+    for (const std::string_view mark : kMarks) {
+      const std::size_t at = line.find(mark);
+      if (at == std::string_view::npos) continue;
+      if (mark.starts_with("undefined")) return std::string(line.substr(at));
+      return std::string(line.substr(0, at)) + std::string(line.substr(at + mark.size()));
+    }
+    log.remove_prefix(std::min(line.size() + 1, log.size()));
+  }
+  return "the compiler failed without naming an error";
+}
+
+bool has(std::string_view log, std::string_view words) {
+  return log.find(words) != std::string_view::npos;
+}
+
+}  // namespace
+
+Result<ProcessOutcome> run_compiler(const Toolchain& toolchain, const CompilerSandbox& sandbox,
+                                    const CompilerRun& run) {
+  ASSIGN_OR_RETURN(
+      auto hook,
+      sandbox.confine({.read = run.read, .write = run.folder, .cpu_s = run.limits.timeout_s}));
+  std::vector<std::string> command = run.arguments;
+  command.insert(command.begin(), toolchain.program.string());
+  return run_process({.command = std::move(command),
+                      .folder = run.start_in.empty() ? run.folder : run.start_in,
+                      .environment = toolchain.environment(run.folder),
+                      .timeout_s = run.limits.timeout_s,
+                      .memory_bytes = run.limits.memory_bytes,
+                      .file_bytes = run.limits.output_bytes,
+                      .output_limit_bytes = kLogBytes,
+                      .idle_priority = run.idle_priority,
+                      .before_exec = std::move(hook)});
+}
+
+BuildFailure explain_failure(const ProcessOutcome& outcome, const BuildLimits& limits) {
+  const std::string_view log = outcome.output;
+  const bool cpu_time_spent = outcome.signal == SIGXCPU || has(log, "CPU time limit exceeded");
+  if (outcome.timed_out || cpu_time_spent)
+    return {Verdict::build_timed_out,
+            "the compiler needs more than its " + seconds(limits.timeout_s), false};
+  if (has(log, "out of memory") || has(log, "virtual memory exhausted") ||
+      has(log, "Cannot allocate memory") || has(log, "bad_alloc"))
+    return {Verdict::build_failed,
+            "the compiler needs more than its " + std::to_string(limits.memory_bytes >> 20) +
+                " MiB of memory",
+            false};
+  if (outcome.signal == SIGXFSZ || has(log, "File size limit exceeded") ||
+      has(log, "File too large"))
+    return {Verdict::build_failed,
+            "the object is larger than " + std::to_string(limits.output_bytes >> 20) + " MiB",
+            false};
+  if (outcome.signal != 0 || has(log, "Killed signal"))
+    return {Verdict::build_failed, "the compiler was killed by a signal", false};
+  if (has(log, "internal compiler error"))
+    return {Verdict::build_failed, "the compiler met an error of its own: " + first_error(log),
+            true};
+  return {Verdict::build_failed, first_error(log), true};
+}
+
+}  // namespace kbeam

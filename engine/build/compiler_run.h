@@ -1,0 +1,37 @@
+// One run of the compiler: confined, limited, with its log; and what a failed run means.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/process.h"
+#include "base/result.h"
+#include "build/compiler.h"
+#include "build/compiler_sandbox.h"
+#include "build/toolchain.h"
+#include "model/verdict.h"
+
+namespace kbeam {
+
+struct CompilerRun {
+  std::vector<std::string> arguments;
+  std::filesystem::path folder;             // where it runs and writes
+  std::vector<std::filesystem::path> read;  // beside the toolchain's own files
+  std::filesystem::path start_in;           // empty: `folder`
+  BuildLimits limits;
+  bool idle_priority = false;
+};
+
+Result<ProcessOutcome> run_compiler(const Toolchain& toolchain, const CompilerSandbox& sandbox,
+                                    const CompilerRun& run);
+
+struct BuildFailure {
+  Verdict verdict = Verdict::build_failed;
+  std::string reason;
+  bool repeatable = true;  // false: the same source could build under other limits or less load
+};
+// For an outcome that is no success.
+BuildFailure explain_failure(const ProcessOutcome& outcome, const BuildLimits& limits);
+
+}  // namespace kbeam

@@ -1,0 +1,53 @@
+// Reads what admission needs from a 64-bit ELF object or shared object of this machine. Every
+// offset is checked: the file was shaped by a candidate. Judges nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kbeam {
+
+struct ElfSection {
+  std::string name;
+  std::uint32_t type = 0;   // SHT_...
+  std::uint64_t flags = 0;  // SHF_...
+  std::uint64_t size = 0;
+  std::uint32_t link = 0;
+  std::uint64_t entry_size = 0;
+  std::string_view content;  // empty for SHT_NOBITS
+};
+
+struct ElfSymbol {
+  std::string name;
+  unsigned char bind = 0;  // STB_...
+  unsigned char type = 0;  // STT_...
+  bool defined = false;
+};
+
+struct ElfSegment {
+  std::uint32_t type = 0;   // PT_...
+  std::uint32_t flags = 0;  // PF_...
+};
+
+struct ElfDynamic {
+  std::int64_t tag = 0;  // DT_...
+  std::uint64_t value = 0;
+  std::string text;  // of tags whose value is a string
+};
+
+struct ElfFile {
+  std::uint16_t type = 0;  // ET_REL, ET_DYN
+  std::vector<ElfSection> sections;
+  std::vector<ElfSymbol> symbols;  // of .symtab, and of .dynsym when there is no .symtab
+  std::vector<ElfSegment> segments;
+  std::vector<ElfDynamic> dynamic;
+  std::vector<std::uint32_t> relocation_types;  // of every SHT_RELA section
+};
+
+// `bytes` must outlive the result. Nothing for what is no well-formed ELF file of this machine.
+std::optional<ElfFile> read_elf(std::string_view bytes);
+
+}  // namespace kbeam

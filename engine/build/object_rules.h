@@ -1,0 +1,43 @@
+// Object admission: what compiled code may define, need and do when it is loaded. A tripwire with
+// typed reasons; behaviour in the sandbox decides.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace kbeam {
+
+enum class ObjectRule {
+  malformed,
+  missing_entry,
+  external_linkage,
+  constructor,
+  ifunc,
+  library,
+  run_path,
+  executable_stack,
+  text_relocation,
+  writable_code,
+};
+
+struct ObjectRefusal {
+  ObjectRule rule;
+  std::string sentence;
+};
+
+inline constexpr char kEntrySymbol[] = "kbeam_candidate_plan";
+
+// The compiler's output before it is linked: here linkage is still as the source has it.
+std::optional<ObjectRefusal> find_object_refusal(std::string_view object);
+
+// The shared object. `link`: the libraries ("openblas") that it may need beside those of the
+// language.
+std::optional<ObjectRefusal> find_module_refusal(std::string_view module,
+                                                 std::span<const std::string> link);
+
+// A hash over code, constants, data and imports: equal for sources that differ only in text.
+std::string hash_of_code(std::string_view module);
+
+}  // namespace kbeam

@@ -1,0 +1,25 @@
+// Which compiler this machine has, and what `-march` means to it here.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace kbeam {
+
+struct Toolchain {
+  std::filesystem::path program;  // absolute
+  std::string version;            // first line of --version
+  std::string target;             // every machine option that -march stands for on this machine
+  bool is_clang = false;
+
+  std::filesystem::path prefix() const { return program.parent_path().parent_path(); }
+  // The whole environment of a compiler run: temporary files go to `folder`.
+  std::vector<std::string> environment(const std::filesystem::path& folder) const;
+};
+
+Result<Toolchain> find_toolchain(const std::string& command, const std::string& march);
+
+}  // namespace kbeam
