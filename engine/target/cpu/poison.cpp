@@ -35,45 +35,95 @@ constexpr Masks masks_of(kbeam_element_type type) {
   return x ^ (x >> 16);
 }
 
-[[gnu::always_inline]] inline void generate_body(std::uint32_t* lanes, std::size_t count,
-                                                 std::uint32_t first, PoisonPattern pattern) {
-  const Masks masks = masks_of(pattern.type);
-  const auto low = static_cast<std::uint32_t>(pattern.key);
-  const auto high = static_cast<std::uint32_t>(pattern.key >> 32);
-  for (std::size_t pair = 0; pair < count / 2; ++pair) {
-    const std::uint32_t at = first + 2 * static_cast<std::uint32_t>(pair);
-    lanes[2 * pair] = (mix((at ^ low) + high) & masks.keep[0]) | masks.set[0];
-    lanes[2 * pair + 1] = (mix(((at + 1) ^ low) + high) & masks.keep[1]) | masks.set[1];
+// A pattern with everything that does not change along it worked out.
+struct Prepared {
+  explicit Prepared(PoisonPattern pattern)
+      : masks(masks_of(pattern.type)),
+        low(static_cast<std::uint32_t>(pattern.key)),
+        high(static_cast<std::uint32_t>(pattern.key >> 32)) {}
+  Masks masks;
+  std::uint32_t low;
+  std::uint32_t high;
+};
+
+// Two neighbouring lanes; `at` is the position of the first.
+struct Pair {
+  std::uint32_t first;
+  std::uint32_t second;
+};
+[[gnu::always_inline]] inline Pair pair_at(std::uint32_t at, const Prepared& prepared) {
+  const auto& [keep, set] = prepared.masks;
+  return {(mix((at ^ prepared.low) + prepared.high) & keep[0]) | set[0],
+          (mix(((at + 1) ^ prepared.low) + prepared.high) & keep[1]) | set[1]};
+}
+
+[[gnu::always_inline]] inline void generate_body(std::uint32_t* lanes, std::size_t pairs,
+                                                 std::uint32_t at, PoisonPattern pattern) {
+  const Prepared prepared(pattern);
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const Pair pair = pair_at(at + 2 * static_cast<std::uint32_t>(i), prepared);
+    lanes[2 * i] = pair.first;
+    lanes[2 * i + 1] = pair.second;
   }
 }
 
-using Generator = void (*)(std::uint32_t*, std::size_t, std::uint32_t, PoisonPattern);
+// Whether any lane, or with whole pairs any pair, still holds the pattern.
+enum class Match { lanes, pairs };
+template <Match kMatch>
+[[gnu::always_inline]] inline bool match_body(const std::uint32_t* lanes, std::size_t pairs,
+                                              std::uint32_t at, PoisonPattern pattern) {
+  const Prepared prepared(pattern);
+  std::uint32_t matches = 0;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    const Pair pair = pair_at(at + 2 * static_cast<std::uint32_t>(i), prepared);
+    const auto first = static_cast<std::uint32_t>(lanes[2 * i] == pair.first);
+    const auto second = static_cast<std::uint32_t>(lanes[2 * i + 1] == pair.second);
+    matches |= kMatch == Match::lanes ? first | second : first & second;
+  }
+  return matches != 0;
+}
 
-void generate_plain(std::uint32_t* lanes, std::size_t count, std::uint32_t first,
-                    PoisonPattern pattern) {
-  generate_body(lanes, count, first, pattern);
-}
+// The same three loops for one vector width.
+struct Loops {
+  void (*generate)(std::uint32_t*, std::size_t, std::uint32_t, PoisonPattern);
+  bool (*match_lanes)(const std::uint32_t*, std::size_t, std::uint32_t, PoisonPattern);
+  bool (*match_pairs)(const std::uint32_t*, std::size_t, std::uint32_t, PoisonPattern);
+};
+
+#define KBEAM_POISON_LOOPS(name, ...)                                                         \
+  __VA_ARGS__ void generate_##name(std::uint32_t* lanes, std::size_t pairs, std::uint32_t at, \
+                                   PoisonPattern pattern) {                                   \
+    generate_body(lanes, pairs, at, pattern);                                                 \
+  }                                                                                           \
+  __VA_ARGS__ bool match_lanes_##name(const std::uint32_t* lanes, std::size_t pairs,          \
+                                      std::uint32_t at, PoisonPattern pattern) {              \
+    return match_body<Match::lanes>(lanes, pairs, at, pattern);                               \
+  }                                                                                           \
+  __VA_ARGS__ bool match_pairs_##name(const std::uint32_t* lanes, std::size_t pairs,          \
+                                      std::uint32_t at, PoisonPattern pattern) {              \
+    return match_body<Match::pairs>(lanes, pairs, at, pattern);                               \
+  }                                                                                           \
+  constexpr Loops loops_##name {                                                              \
+    generate_##name, match_lanes_##name, match_pairs_##name                                   \
+  }
+
+KBEAM_POISON_LOOPS(plain, );
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void generate_avx2(std::uint32_t* lanes, std::size_t count,
-                                           std::uint32_t first, PoisonPattern pattern) {
-  generate_body(lanes, count, first, pattern);
-}
-[[gnu::target("avx512f,avx512vl,prefer-vector-width=512")]] void generate_avx512(
-    std::uint32_t* lanes, std::size_t count, std::uint32_t first, PoisonPattern pattern) {
-  generate_body(lanes, count, first, pattern);
-}
+KBEAM_POISON_LOOPS(avx2, [[gnu::target("avx2")]]);
+KBEAM_POISON_LOOPS(avx512, [[gnu::target("avx512f,avx512vl,avx512bw,prefer-vector-width=512")]]);
 #endif
 
-Generator choose_generator() {
+const Loops& loops() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
-    return generate_avx512;
-  if (__builtin_cpu_supports("avx2")) return generate_avx2;
+  static const Loops& best =
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") ? loops_avx512
+      : __builtin_cpu_supports("avx2")                                         ? loops_avx2
+                                                                               : loops_plain;
+  return best;
+#else
+  return loops_plain;
 #endif
-  return generate_plain;
 }
-
-const Generator generate = choose_generator();
 
 constexpr std::size_t kBlockLanes = 1024;
 constexpr std::size_t kBlockBytes = kBlockLanes * 4;
@@ -86,38 +136,22 @@ std::optional<std::size_t> find_in_blocks(std::size_t bytes, std::size_t first_b
                                           PoisonPattern pattern, const Visit& visit) {
   alignas(64) Block block;
   for (std::size_t offset = 0; offset < bytes; offset += kBlockBytes) {
-    generate(block.data(), kBlockLanes, static_cast<std::uint32_t>((first_byte + offset) / 4),
-             pattern);
+    loops().generate(block.data(), kBlockLanes / 2,
+                     static_cast<std::uint32_t>((first_byte + offset) / 4), pattern);
     if (auto found = visit(block, offset, std::min(kBlockBytes, bytes - offset))) return found;
   }
-  return std::nullopt;
-}
-
-template <typename Element>
-std::optional<std::size_t> find_equal(const std::byte* memory, const Block& block,
-                                      std::size_t bytes) {
-  const std::size_t count = bytes / sizeof(Element);
-  std::array<Element, kBlockBytes / sizeof(Element)> found, expected;
-  std::memcpy(found.data(), memory, bytes);
-  std::memcpy(expected.data(), block.data(), bytes);
-  unsigned equal = 0;
-  for (std::size_t i = 0; i < count; ++i) equal |= static_cast<unsigned>(found[i] == expected[i]);
-  if (equal == 0) return std::nullopt;
-  for (std::size_t i = 0; i < count; ++i)
-    if (found[i] == expected[i]) return i;
   return std::nullopt;
 }
 
 }  // namespace
 
 void write_poison(void* memory, std::size_t bytes, std::size_t first_byte, PoisonPattern pattern) {
-  const std::size_t even_lanes = bytes / 8 * 2;
+  const std::size_t pairs = bytes / 8;
   const auto first_lane = static_cast<std::uint32_t>(first_byte / 4);
-  generate(static_cast<std::uint32_t*>(memory), even_lanes, first_lane, pattern);
-  if (even_lanes * 4 == bytes) return;
-  std::uint32_t tail[2];
-  generate(tail, 2, first_lane + static_cast<std::uint32_t>(even_lanes), pattern);
-  std::memcpy(static_cast<std::byte*>(memory) + even_lanes * 4, tail, bytes - even_lanes * 4);
+  loops().generate(static_cast<std::uint32_t*>(memory), pairs, first_lane, pattern);
+  if (pairs * 8 == bytes) return;
+  const Pair tail = pair_at(first_lane + 2 * static_cast<std::uint32_t>(pairs), Prepared(pattern));
+  std::memcpy(static_cast<std::byte*>(memory) + pairs * 8, &tail, bytes - pairs * 8);
 }
 
 std::optional<std::size_t> find_damage(const void* memory, std::size_t bytes,
@@ -137,20 +171,28 @@ std::optional<std::size_t> find_damage(const void* memory, std::size_t bytes,
 
 std::optional<std::size_t> find_poisoned_element(const void* memory, std::size_t bytes,
                                                  std::size_t first_byte, PoisonPattern pattern) {
-  const auto* from = static_cast<const std::byte*>(memory);
-  const bool wide = pattern.type == KBEAM_F64 || pattern.type == KBEAM_I64;
-  const bool pairs = pattern.type == KBEAM_I32;
-  const auto found = find_in_blocks(
-      bytes, first_byte, pattern,
-      [&](const Block& block, std::size_t offset,
-          std::size_t length) -> std::optional<std::size_t> {
-        const auto at = wide || pairs ? find_equal<std::uint64_t>(from + offset, block, length)
-                                      : find_equal<std::uint32_t>(from + offset, block, length);
-        if (!at) return std::nullopt;
-        return offset / (wide || pairs ? 8 : 4) + *at;
-      });
-  if (found && pairs) return *found * 2;
-  return found;
+  const auto* lanes = static_cast<const std::uint32_t*>(memory);
+  const bool single = pattern.type == KBEAM_F32;
+  const auto match = single ? loops().match_lanes : loops().match_pairs;
+  const auto first_lane = static_cast<std::uint32_t>(first_byte / 4);
+  const std::size_t all_pairs = bytes / 8;
+  const auto lane_of = [&](std::size_t pair) {
+    return first_lane + 2 * static_cast<std::uint32_t>(pair);
+  };
+  for (std::size_t begin = 0; begin < all_pairs; begin += kBlockLanes / 2) {
+    const std::size_t end = std::min(all_pairs, begin + kBlockLanes / 2);
+    if (!match(lanes + 2 * begin, end - begin, lane_of(begin), pattern)) continue;
+    std::size_t pair = begin;
+    while (!match(lanes + 2 * pair, 1, lane_of(pair), pattern)) ++pair;
+    if (pattern.type == KBEAM_F64 || pattern.type == KBEAM_I64) return pair;
+    const bool second =
+        single && lanes[2 * pair] != pair_at(lane_of(pair), Prepared(pattern)).first;
+    return 2 * pair + (second ? 1 : 0);
+  }
+  const bool odd = single && bytes % 8 != 0;
+  if (odd && lanes[2 * all_pairs] == pair_at(lane_of(all_pairs), Prepared(pattern)).first)
+    return 2 * all_pairs;
+  return std::nullopt;
 }
 
 }  // namespace kbeam

@@ -61,6 +61,16 @@ TEST(Poison, AnOddNumberOfFloatsIsCovered) {
   EXPECT_FALSE(find_damage(floats.data(), 12, 0, {7, KBEAM_F32}));
 }
 
+TEST(Poison, EveryFloatCanBeTheUntouchedOne) {
+  for (std::size_t untouched = 0; untouched < 21; ++untouched) {
+    std::vector<float> floats(21);
+    write_poison(floats.data(), 84, 0, {8, KBEAM_F32});
+    for (std::size_t i = 0; i < 21; ++i)
+      if (i != untouched) floats[i] = 1.f;
+    EXPECT_EQ(find_poisoned_element(floats.data(), 84, 0, {8, KBEAM_F32}), untouched);
+  }
+}
+
 TEST(Poison, OneLuckyIntegerIsNotCalledUntouched) {
   std::vector<std::int32_t> numbers(1000);
   write_poison(numbers.data(), 4000, 0, {3, KBEAM_I32});

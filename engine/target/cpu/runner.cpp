@@ -13,6 +13,7 @@
 #include "target/cpu/control_page.h"
 #include "target/cpu/explain.h"
 #include "target/cpu/launcher.h"
+#include "target/cpu/runner_levels.h"
 #include "target/cpu/sandbox.h"
 
 namespace kbeam {
@@ -370,6 +371,11 @@ Outcome<CallTime> SandboxedRunner::empty_call() {
 
 }  // namespace
 
+Result<Outcome<std::unique_ptr<Runner>>> start_runner_at(const RunnerOptions& options,
+                                                         SandboxLevel level) {
+  return SandboxedRunner::start(options, level);
+}
+
 Result<Outcome<std::unique_ptr<Runner>>> Runner::start(const RunnerOptions& options) {
   const SandboxLevel level = best_sandbox();
   if (level < options.least_sandbox)
@@ -377,7 +383,7 @@ Result<Outcome<std::unique_ptr<Runner>>> Runner::start(const RunnerOptions& opti
                  fmt::format("this machine offers at most \"{}\" and \"{}\" was asked for",
                              to_string(level), to_string(options.least_sandbox)),
                  "allow a weaker sandbox, which every verdict will then say"};
-  return SandboxedRunner::start(options, level);
+  return start_runner_at(options, level);
 }
 
 }  // namespace kbeam

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "target/cpu/runner_fixture.h"
+#include "target/cpu/runner_levels.h"
 
 namespace kbeam {
 namespace {
@@ -84,6 +85,29 @@ TEST(Runner, TheBestSandboxOfThisMachineIsUsedAndNamed) {
   EXPECT_EQ(runner->sandbox(), best_sandbox());
   EXPECT_EQ(runner->weaknesses().empty(), best_sandbox() == SandboxLevel::namespaces);
 }
+
+class RunnerLevels : public ::testing::TestWithParam<SandboxLevel> {};
+
+TEST_P(RunnerLevels, EveryLevelComputesAndNamesItsWeaknesses) {
+  if (GetParam() > best_sandbox()) GTEST_SKIP() << "this machine offers less";
+  auto started = start_runner_at(options_for("deeds", 2), GetParam());
+  ASSERT_TRUE(started.ok()) << started.error().text();
+  ASSERT_TRUE(started->ok()) << started->failure.sentence;
+  Runner& runner = **started->value;
+  EXPECT_EQ(runner.sandbox(), GetParam());
+  EXPECT_EQ(runner.weaknesses().empty(), GetParam() == SandboxLevel::namespaces);
+  const auto planned = runner.plan(0, shapes(), axes(Deed::honest), kPatience_s);
+  ASSERT_TRUE(planned.ok()) << planned.failure.sentence;
+  ASSERT_TRUE(runner.lay_out(shapes(), 1).ok());
+  fill_inputs(runner.slot(0), 2);
+  ASSERT_TRUE(runner.call(planned.value->plan_id, 0, kPatience_s).ok());
+  expect_right(runner.slot(0), 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RunnerLevels,
+                         ::testing::Values(SandboxLevel::none, SandboxLevel::rlimits,
+                                           SandboxLevel::landlock_seccomp,
+                                           SandboxLevel::namespaces));
 
 TEST(Runner, OutputsThatStayPoisonedAreNamed) {
   const auto runner = start_runner(options_for("deeds"));
