@@ -30,7 +30,9 @@ class CacheDraft {
 
 class BuildCache {
  public:
-  explicit BuildCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  // Links on the way are resolved: a compiler may remember the paths of what it read.
+  explicit BuildCache(const std::filesystem::path& folder)
+      : folder_(std::filesystem::weakly_canonical(folder)) {}
 
   static constexpr char kModuleName[] = "module.so";
 

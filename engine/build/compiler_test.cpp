@@ -23,7 +23,8 @@ using testing::IsEmpty;
 
 constexpr char kContract[] = KBEAM_SOURCE_DIR "/contract/include";
 
-// One cache for all tests of a compiler: the prelude is built once.
+// Each test program has a cache of its own, but for the preludes, which are slow to make and lie
+// beside the tests.
 class CompilerTest : public testing::TestWithParam<const char*> {
  protected:
   static fs::path& shared_cache() {
@@ -34,6 +35,12 @@ class CompilerTest : public testing::TestWithParam<const char*> {
     auto made = make_temporary_folder(testing::TempDir(), "kbeam_compiler_test_");
     ASSERT_TRUE(made.ok());
     shared_cache() = *made;
+    const fs::path preludes = KBEAM_BINARY_DIR "/tests/preludes";
+    for (const char* command : {"g++", "clang++"}) {
+      fs::create_directories(preludes / command);
+      fs::create_directories(*made / command);
+      fs::create_directory_symlink(preludes / command, *made / command / "preludes");
+    }
   }
   static void TearDownTestSuite() { fs::remove_all(shared_cache()); }
 
@@ -349,13 +356,12 @@ TEST_P(CompilerTest, the_prelude_is_really_used) {
   ASSERT_TRUE(toolchain.ok());
   const CompilerSandbox sandbox = CompilerSandbox::detect(toolchain->prefix());
   const std::vector<std::string> flags = {"-std=c++20", "-O1", "-I", kContract};
-  const auto prelude =
-      make_prelude({.toolchain = *toolchain,
-                    .sandbox = sandbox,
-                    .cache = BuildCache(shared_cache() / GetParam() / "test_preludes"),
-                    .contract_include = kContract,
-                    .contract_hash = "x",
-                    .flags = flags});
+  const auto prelude = make_prelude({.toolchain = *toolchain,
+                                     .sandbox = sandbox,
+                                     .cache = BuildCache(shared_cache() / GetParam() / "preludes"),
+                                     .contract_include = kContract,
+                                     .contract_hash = "x",
+                                     .flags = flags});
   ASSERT_TRUE(prelude.ok()) << prelude.error().text();
   const auto draft = make_temporary_folder(shared_cache(), "use-");
   ASSERT_TRUE(draft.ok());
