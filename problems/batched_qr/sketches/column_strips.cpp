@@ -30,8 +30,6 @@ namespace {
 
 using Lane = kbeam::Vector<float, kLanes>;
 using LaneBits = kbeam::Vector<std::int32_t, kLanes>;
-using kbeam::load;
-using kbeam::store;
 
 constexpr int kTile = kLanes * kLanes;
 // Columns are used as they are while their sums of squares are in the first range, and a reflector
@@ -58,8 +56,13 @@ struct Matrix {
   bool scaled;
 };
 
+// As kbeam::load and store, but the compiler folds these into its arithmetic more often.
+using LaneInMemory [[gnu::aligned(4), gnu::may_alias]] = Lane;
 Lane get(const float* from) {
-  return load<Lane>(from);
+  return *reinterpret_cast<const LaneInMemory*>(from);
+}
+void store(float* to, Lane value) {
+  *reinterpret_cast<LaneInMemory*>(to) = value;
 }
 LaneBits bits(Lane x) {
   return std::bit_cast<LaneBits>(x);

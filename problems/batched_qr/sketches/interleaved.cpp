@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <utility>
 
-KBEAM_KNOB(int, kLanes, 8, 4, 8, 16);         // matrices a vector
-KBEAM_KNOB(int, kColumns, 1, 1, 2, 3, 4, 6);  // columns that share each load of a reflector
-KBEAM_KNOB(int, kFused, 0, 0, 1);  // 1: one sweep applies a reflector and takes the next one's dots
-KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // groups of matrices fetched ahead
+KBEAM_KNOB(int, kLanes, 8, 4, 8, 16);    // matrices a vector
+KBEAM_KNOB(int, kBlock, 1, 1, 2, 3, 4);  // reflectors that are applied at once, to as many columns
+KBEAM_KNOB(int, kPipeline, 0, 0, 1);     // 1: pack and unpack other groups between the reflectors
+KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // groups fetched ahead of the one that is packed
 KBEAM_KNOB(int, kPad, 0, 0, 1, 3);       // empty vectors between columns, against 4 KiB aliasing
 KBEAM_KNOB(int, kStream, 0, 0, 1);       // 1: write H around the cache
 
@@ -21,11 +21,11 @@ namespace {
 
 using Lane = kbeam::Vector<float, kLanes>;
 using LaneBits = kbeam::Vector<std::int32_t, kLanes>;
-using kbeam::load;
-using kbeam::store;
 
-constexpr int kTiny = 8;  // up to this size the plain path is more accurate, and fast enough
-constexpr std::int64_t kMostElements = 256 * 256;  // above this a group leaves every cache
+constexpr int kTiny = 8;         // up to this size the plain path is more accurate
+constexpr int kMostRows = 1024;  // above it, single sums lose too many digits
+constexpr std::int64_t kMostElements =
+    256 * 256;  // above it, a group of matrices leaves every cache
 constexpr float kSafeLow = 0x1p-80f,
                 kSafeHigh = 0x1p100f;  // sums of squares that lost nothing to range
 
@@ -37,11 +37,17 @@ struct Shape {
 
 bool packs(const Shape& shape) {
   const std::int64_t elements = std::int64_t{shape.m} * shape.n;
-  return std::max(shape.m, shape.n) > kTiny && elements >= kLanes && elements <= kMostElements;
+  return std::max(shape.m, shape.n) > kTiny && shape.m <= kMostRows && elements >= kLanes &&
+         elements <= kMostElements;
 }
 
+// As kbeam::load and store, but the compiler folds these into its arithmetic more often.
+using LaneInMemory [[gnu::aligned(4), gnu::may_alias]] = Lane;
 Lane get(const float* from) {
-  return load<Lane>(from);
+  return *reinterpret_cast<const LaneInMemory*>(from);
+}
+void store(float* to, Lane value) {
+  *reinterpret_cast<LaneInMemory*>(to) = value;
 }
 
 LaneBits bits(Lane x) {
@@ -117,34 +123,48 @@ void factor_plain(const float* a, float* h, float* tau, const Shape& shape) {
   }
 }
 
-// Calls tile(e, p) for tiles of kLanes elements at e, packed at vector p. The last tile of a run
-// may overlap the one before. Without padding the whole matrix is one run.
-template <typename Function>
-void for_tiles(const Shape& shape, Function tile) {
-  const bool padded = shape.stride != shape.m;
-  const std::int64_t run = padded ? shape.m : std::int64_t{shape.m} * shape.n;
-  for (int r = 0; r < (padded ? shape.n : 1); ++r)
-    for (std::int64_t i = 0; i < run; i += kLanes) {
-      const std::int64_t row = std::min(i, run - kLanes);
-      tile(r * run + row, std::int64_t{r} * shape.stride + row);
-    }
-}
+// kLanes matrices on their way through: packed columns of `stride` vectors, then tau.
+struct Group {
+  const float* a[kLanes];
+  float* h[kLanes];
+  float* tau[kLanes];
+  int count;  // lanes from here on repeat the last matrix and are not written
+  float* x;
+  float* packed_tau;
+};
 
-// `matrix[l]` is the first element of lane l's matrix; `ahead` the distance to the group to fetch,
-// or 0.
-void pack(const float* const (&matrix)[kLanes], float* group, const Shape& shape,
-          std::int64_t ahead) {
-  for_tiles(shape, [&](std::int64_t e, std::int64_t p) {
-    Lane tile[kLanes];
+// A matrix is cut into tiles of kLanes elements; the last one of a run may overlap the one before.
+// Without padding the whole matrix is one run.
+struct Tiles {
+  int runs, a_run;
+  std::int64_t length, stride;
+
+  explicit Tiles(const Shape& shape) {
+    const bool padded = shape.stride != shape.m;
+    runs = padded ? shape.n : 1;
+    length = padded ? shape.m : std::int64_t{shape.m} * shape.n;
+    stride = shape.stride;
+    a_run = static_cast<int>((length + kLanes - 1) / kLanes);
+  }
+  int count() const { return runs * a_run; }
+  std::int64_t row(int tile) const {
+    return std::min<std::int64_t>(tile % a_run * kLanes, length - kLanes);
+  }
+  std::int64_t element(int tile) const { return tile / a_run * length + row(tile); }
+  std::int64_t vector(int tile) const { return tile / a_run * stride + row(tile); }
+};
+
+// `ahead` is the distance in elements to what is to be fetched, or 0.
+void pack(const Group& group, std::int64_t element, std::int64_t vector, std::int64_t ahead) {
+  Lane tile[kLanes];
 #pragma GCC unroll 16
-    for (int l = 0; l < kLanes; ++l) {
-      tile[l] = get(matrix[l] + e);
-      if (kPrefetch > 0) __builtin_prefetch(matrix[l] + e + ahead, 0, 2);
-    }
-    transpose(tile);
+  for (int l = 0; l < kLanes; ++l) {
+    tile[l] = get(group.a[l] + element);
+    if (kPrefetch > 0) __builtin_prefetch(group.a[l] + element + ahead, 0, 2);
+  }
+  transpose(tile);
 #pragma GCC unroll 16
-    for (int l = 0; l < kLanes; ++l) store(group + (p + l) * kLanes, tile[l]);
-  });
+  for (int l = 0; l < kLanes; ++l) store(group.x + (vector + l) * kLanes, tile[l]);
 }
 
 template <int kWidth>
@@ -158,21 +178,49 @@ void write_around_cache(float* to, kbeam::Vector<float, kWidth> value) {
   store(to, value);
 }
 
-void unpack(const float* group, float* const (&matrix)[kLanes], int count, const Shape& shape) {
-  const bool around = kStream == 1 && shape.m % kLanes == 0 &&
-                      reinterpret_cast<std::uintptr_t>(matrix[0]) % sizeof(Lane) == 0;
-  for_tiles(shape, [&](std::int64_t e, std::int64_t p) {
-    Lane tile[kLanes];
+// Whether runs of `length` floats from `to` on can be written around the cache.
+bool streams(const float* to, int length) {
+  return kStream == 1 && length % kLanes == 0 &&
+         reinterpret_cast<std::uintptr_t>(to) % sizeof(Lane) == 0;
+}
+
+// Writes kLanes vectors of the group to `to[l] + at` of every matrix.
+void unpack(const Group& group, const float* packed, float* const (&to)[kLanes], std::int64_t at,
+            bool around) {
+  Lane tile[kLanes];
 #pragma GCC unroll 16
-    for (int l = 0; l < kLanes; ++l) tile[l] = get(group + (p + l) * kLanes);
-    transpose(tile);
-    if (around && count == kLanes) {
+  for (int l = 0; l < kLanes; ++l) tile[l] = get(packed + l * kLanes);
+  transpose(tile);
+  if (group.count < kLanes) {
+    for (int l = 0; l < group.count; ++l) store(to[l] + at, tile[l]);
+  } else if (around) {
 #pragma GCC unroll 16
-      for (int l = 0; l < kLanes; ++l) write_around_cache<kLanes>(matrix[l] + e, tile[l]);
-    } else {
-      for (int l = 0; l < count; ++l) store(matrix[l] + e, tile[l]);
-    }
-  });
+    for (int l = 0; l < kLanes; ++l) write_around_cache<kLanes>(to[l] + at, tile[l]);
+  } else {
+#pragma GCC unroll 16
+    for (int l = 0; l < kLanes; ++l) store(to[l] + at, tile[l]);
+  }
+}
+
+void unpack_tau(const Group& group, int k) {
+  for (int j = 0; k >= kLanes && j < k; j += kLanes) {
+    const int first = std::min(j, k - kLanes);
+    unpack(group, group.packed_tau + first * kLanes, group.tau, first, streams(group.tau[0], k));
+  }
+  for (int l = 0; k < kLanes && l < group.count; ++l)
+    for (int j = 0; j < k; ++j) group.tau[l][j] = group.packed_tau[j * kLanes + l];
+}
+
+// Moves tiles [from, to) of `done` out to H and of `next` in from A. They may share one buffer;
+// either may be null.
+void transfer(const Group* done, const Group* next, const Shape& shape, int from, int to,
+              std::int64_t ahead) {
+  const Tiles tiles(shape);
+  const bool around = done && streams(done->h[0], shape.m);
+  for (int t = from; t < to; ++t) {
+    if (done) unpack(*done, done->x + tiles.vector(t) * kLanes, done->h, tiles.element(t), around);
+    if (next) pack(*next, tiles.element(t), tiles.vector(t), ahead);
+  }
 }
 
 // --- the factorisation; every pointer is to packed columns of m vectors ---
@@ -231,117 +279,198 @@ void make_reflector(float* x, float* tau, int m, int j) {
   for (i = j + 1; i < m; ++i) store(x + i * kLanes, get(x + i * kLanes) * r.scale);
 }
 
-// Applies reflectors [from, to) to kCount neighbouring columns at x.
-template <int kCount>
-void apply(const float* group, const float* tau, float* x, const Shape& shape, int from, int to) {
-  const int m = shape.m;
-  const std::int64_t column = std::int64_t{shape.stride} * kLanes;
-  Lane dot[kCount] = {};
-  // Loads of v come before the stores to x: the compiler cannot know that they never overlap.
-  const auto take_dots = [&](const float* v, int j) {
-#pragma GCC unroll 8
-    for (int c = 0; c < kCount; ++c) dot[c] = get(x + c * column + j * kLanes);
-    for (int i = j + 1; i < m; ++i) {
-      const Lane vi = get(v + i * kLanes);
-#pragma GCC unroll 8
-      for (int c = 0; c < kCount; ++c) dot[c] += vi * get(x + c * column + i * kLanes);
-    }
-  };
-  for (int j = from; j < to; ++j) {
-    const float* v = group + j * column;
-    if (kFused == 0 || j == from) take_dots(v, j);
-    Lane w[kCount];
-#pragma GCC unroll 8
+// The dots of kCount columns at x with reflectors [j, j + kReflectors), whose columns start at v.
+template <int kReflectors, int kCount>
+[[gnu::always_inline]] inline void take_dots(const float* v, const float* x, std::int64_t column,
+                                             int j, int m, Lane (&dot)[kReflectors][kCount]) {
+  // The triangle of rows that holds the heads, whose elements are 1.
+#pragma GCC unroll 4
+  for (int r = 0; r < kReflectors; ++r)
+#pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c) {
-      w[c] = dot[c] * get(tau + j * kLanes);
-      float* head = x + c * column + j * kLanes;
-      store(head, get(head) - w[c]);
+      dot[r][c] = get(x + c * column + (j + r) * kLanes);
+#pragma GCC unroll 4
+      for (int i = r + 1; i < kReflectors; ++i)
+        dot[r][c] +=
+            get(v + r * column + (j + i) * kLanes) * get(x + c * column + (j + i) * kLanes);
     }
-    if (kFused == 0 || j + 1 == to) {
-      for (int i = j + 1; i < m; ++i) {
-        const Lane vi = get(v + i * kLanes);
-#pragma GCC unroll 8
-        for (int c = 0; c < kCount; ++c) {
-          float* element = x + c * column + i * kLanes;
-          store(element, get(element) - w[c] * vi);
-        }
-      }
-      continue;
-    }
-    // Row j + 1 is the head of the next reflector, whose element there is 1.
-    const float* next = v + column;
-#pragma GCC unroll 8
+  for (int i = j + kReflectors; i < m; ++i) {
+    Lane row[kReflectors];
+#pragma GCC unroll 4
+    for (int r = 0; r < kReflectors; ++r) row[r] = get(v + r * column + i * kLanes);
+#pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c) {
-      float* element = x + c * column + (j + 1) * kLanes;
-      dot[c] = get(element) - w[c] * get(v + (j + 1) * kLanes);
-      store(element, dot[c]);
-    }
-    for (int i = j + 2; i < m; ++i) {
-      const Lane vi = get(v + i * kLanes), next_vi = get(next + i * kLanes);
-#pragma GCC unroll 8
-      for (int c = 0; c < kCount; ++c) {
-        float* element = x + c * column + i * kLanes;
-        const Lane updated = get(element) - w[c] * vi;
-        store(element, updated);
-        dot[c] += updated * next_vi;
-      }
+      const Lane element = get(x + c * column + i * kLanes);
+#pragma GCC unroll 4
+      for (int r = 0; r < kReflectors; ++r) dot[r][c] += row[r] * element;
     }
   }
 }
 
-// One block of columns, left-looking: first everything to its left, then its own reflectors.
+// Applies reflectors [j, j + kReflectors) to kCount neighbouring columns at x; gram holds their
+// dots with each other.
+template <int kReflectors, int kCount>
+void apply(const float* v, const float* gram, const float* tau, float* x, std::int64_t column,
+           int j, int m) {
+  Lane w[kReflectors][kCount];
+  take_dots<kReflectors, kCount>(v, x, column, j, m, w);
+  // One after the other: w_r = tau_r (dot_r - sum over s < r of (v_r'v_s) w_s).
+#pragma GCC unroll 4
+  for (int r = 0; r < kReflectors; ++r)
+#pragma GCC unroll 4
+    for (int c = 0; c < kCount; ++c) {
+#pragma GCC unroll 4
+      for (int s = 0; s < r; ++s) w[r][c] -= get(gram + (r * kBlock + s) * kLanes) * w[s][c];
+      w[r][c] *= get(tau + r * kLanes);
+    }
+#pragma GCC unroll 4
+  for (int i = 0; i < kReflectors; ++i)
+#pragma GCC unroll 4
+    for (int c = 0; c < kCount; ++c) {
+      float* at = x + c * column + (j + i) * kLanes;
+      Lane element = get(at) - w[i][c];
+#pragma GCC unroll 4
+      for (int r = 0; r < i; ++r) element -= get(v + r * column + (j + i) * kLanes) * w[r][c];
+      store(at, element);
+    }
+  for (int i = j + kReflectors; i < m; ++i) {
+    Lane row[kReflectors];
+#pragma GCC unroll 4
+    for (int r = 0; r < kReflectors; ++r) row[r] = get(v + r * column + i * kLanes);
+#pragma GCC unroll 4
+    for (int c = 0; c < kCount; ++c) {
+      float* at = x + c * column + i * kLanes;
+      Lane element = get(at);
+#pragma GCC unroll 4
+      for (int r = 0; r < kReflectors; ++r) element -= row[r] * w[r][c];
+      store(at, element);
+    }
+  }
+}
+
+// What factor_group keeps at hand. Reflector j's dots with those before it in its block are at
+// gram[j % kBlock].
+struct Work {
+  const Group& group;
+  const Shape& shape;
+  float* gram;  // kBlock x kBlock vectors a block
+  std::int64_t column;
+
+  float* x(int c) const { return group.x + c * column; }
+  float* tau(int j) const { return group.packed_tau + j * kLanes; }
+  float* gram_of(int j) const { return gram + j / kBlock * (kBlock * kBlock * kLanes); }
+};
+
+// The dots of reflector j with those before it in its block.
+void take_gram(const Work& work, int j) {
+  for (int s = j / kBlock * kBlock; s < j; ++s) {
+    Lane dot[1][1];
+    take_dots<1, 1>(work.x(j), work.x(s), work.column, j, work.shape.m, dot);
+    store(work.gram_of(j) + (j % kBlock * kBlock + s % kBlock) * kLanes, dot[0][0]);
+  }
+}
+
+// Brings kCount columns up to date with all reflectors to their left, whole blocks first.
 template <int kCount>
-void factor_columns(float* group, float* tau, int column, const Shape& shape) {
-  const std::int64_t stride = std::int64_t{shape.stride} * kLanes;
-  float* x = group + column * stride;
-  apply<kCount>(group, tau, x, shape, 0, std::min(column, shape.k));
+void apply_all(const Work& work, float* x, int to) {
+  int j = 0;
+  for (; j + kBlock <= to; j += kBlock)
+    apply<kBlock, kCount>(work.x(j), work.gram_of(j), work.tau(j), x, work.column, j, work.shape.m);
+  for (; j < to; ++j)
+    apply<1, kCount>(work.x(j), nullptr, work.tau(j), x, work.column, j, work.shape.m);
+}
+
+// Factors kCount columns, left-looking, and calls after(j) behind every reflector.
+template <int kCount, typename After>
+void factor_columns(const Work& work, int first, After after) {
+  apply_all<kCount>(work, work.x(first), std::min(first, work.shape.k));
   [&]<int... c>(std::integer_sequence<int, c...>) {
     const auto own = [&]<int kOwn>(std::integral_constant<int, kOwn>) {
-      const int j = column + kOwn;
-      if (j >= shape.k) return;
-      make_reflector(x + kOwn * stride, tau + j * kLanes, shape.m, j);
+      const int j = first + kOwn;
+      if (j >= work.shape.k) return;
+      make_reflector(work.x(j), work.tau(j), work.shape.m, j);
+      after(j);
       if constexpr (kOwn + 1 < kCount)
-        apply<kCount - kOwn - 1>(group, tau, x + (kOwn + 1) * stride, shape, j, j + 1);
+        apply<1, kCount - kOwn - 1>(work.x(j), nullptr, work.tau(j), work.x(j + 1), work.column, j,
+                                    work.shape.m);
+      take_gram(work, j);
     };
     (own(std::integral_constant<int, c>{}), ...);
   }
   (std::make_integer_sequence<int, kCount>{});
 }
 
-void factor_group(float* group, float* tau, const Shape& shape) {
+template <typename After>
+void factor_group(const Work& work, After after) {
   int column = 0;
-  for (; column + kColumns <= shape.n; column += kColumns)
-    factor_columns<kColumns>(group, tau, column, shape);
-  for (; column < shape.n; ++column) factor_columns<1>(group, tau, column, shape);
+  for (; column + kBlock <= work.shape.n; column += kBlock)
+    factor_columns<kBlock>(work, column, after);
+  for (; column < work.shape.n; ++column) factor_columns<1>(work, column, after);
 }
 
-void factor(kbeam::Range range, const float* a, float* h, float* tau, float* scratch, Shape shape) {
+std::int64_t packed_floats(const Shape& shape) {
+  return (std::int64_t{shape.stride} * shape.n + shape.k) * kLanes;
+}
+
+// Takes the groups of one range through. Pipelined, two buffers take turns: while the group in one
+// is factored, the one before it leaves the other and the one after it comes in, tile by tile.
+void factor_packed(kbeam::Range range, const float* a, float* h, float* tau, float* scratch,
+                   const Shape& shape) {
   const std::int64_t elements = std::int64_t{shape.m} * shape.n;
-  if (!packs(shape)) {
-    for (std::int64_t b = range.begin; b < range.end; ++b)
-      factor_plain(a + b * elements, h + b * elements, tau + b * shape.k, shape);
-    return;
-  }
-  float* packed_tau = scratch + std::int64_t{shape.stride} * shape.n * kLanes;
-  for (std::int64_t b = range.begin; b < range.end; b += kLanes) {
-    const float* from[kLanes];
-    float* to[kLanes];
-    for (int l = 0; l < kLanes; ++l) {  // lanes beyond the range repeat its last matrix
-      const std::int64_t matrix = std::min(b + l, range.end - 1);
-      from[l] = a + matrix * elements;
-      to[l] = h + matrix * elements;
+  const int tiles = Tiles(shape).count();
+  // Overlapping tiles cannot be replaced one by one.
+  const bool pipelined = kPipeline == 1 && shape.m % kLanes == 0;
+  const auto group_at = [&](std::int64_t first) {
+    Group group;
+    for (int l = 0; l < kLanes; ++l) {
+      const std::int64_t matrix = std::min(first + l, range.end - 1);
+      group.a[l] = a + matrix * elements;
+      group.h[l] = h + matrix * elements;
+      group.tau[l] = tau + matrix * shape.k;
     }
-    const int count = static_cast<int>(std::min<std::int64_t>(kLanes, range.end - b));
-    const bool more = b + (kPrefetch + 1) * kLanes <= range.end;
-    pack(from, scratch, shape, more ? kPrefetch * kLanes * elements : 0);
-    factor_group(scratch, packed_tau, shape);
-    unpack(scratch, to, count, shape);
-    for (int l = 0; l < count; ++l)
-      for (int j = 0; j < shape.k; ++j) tau[(b + l) * shape.k + j] = packed_tau[j * kLanes + l];
+    group.count = static_cast<int>(std::min<std::int64_t>(kLanes, range.end - first));
+    const bool odd = pipelined && (first - range.begin) / kLanes % 2 == 1;
+    group.x = scratch + (odd ? packed_floats(shape) : 0);
+    group.packed_tau = group.x + std::int64_t{shape.stride} * shape.n * kLanes;
+    return group;
+  };
+  const auto ahead_of = [&](std::int64_t first) {
+    return first + (kPrefetch + 1) * kLanes <= range.end ? kPrefetch * kLanes * elements : 0;
+  };
+  float* gram = scratch + (1 + kPipeline) * packed_floats(shape);
+  Group current = group_at(range.begin), done = current;
+  transfer(nullptr, &current, shape, 0, tiles, ahead_of(range.begin));
+  for (std::int64_t b = range.begin; b < range.end; b += kLanes) {
+    const bool more = b + kLanes < range.end;
+    const Group next = more ? group_at(b + kLanes) : current;
+    const Work work{current, shape, gram, std::int64_t{shape.stride} * kLanes};
+    if (pipelined) {
+      const Group* leaving = b == range.begin ? nullptr : &done;
+      const Group* coming = more ? &next : nullptr;
+      factor_group(work, [&](int j) {
+        transfer(leaving, coming, shape, tiles * j / shape.k, tiles * (j + 1) / shape.k,
+                 ahead_of(b + kLanes));
+      });
+    } else {
+      factor_group(work, [](int) {});
+      transfer(&current, nullptr, shape, 0, tiles, 0);
+      if (more) transfer(nullptr, &next, shape, 0, tiles, ahead_of(b + kLanes));
+    }
+    unpack_tau(current, shape.k);
+    done = current;
+    current = next;
   }
+  if (pipelined) transfer(&done, nullptr, shape, 0, tiles, 0);
 #if defined(__SSE__)
   if (kStream == 1) _mm_sfence();
 #endif
+}
+
+void factor(kbeam::Range range, const float* a, float* h, float* tau, float* scratch, Shape shape) {
+  if (packs(shape)) return factor_packed(range, a, h, tau, scratch, shape);
+  const std::int64_t elements = std::int64_t{shape.m} * shape.n;
+  for (std::int64_t b = range.begin; b < range.end; ++b)
+    factor_plain(a + b * elements, h + b * elements, tau + b * shape.k, shape);
 }
 
 }  // namespace
@@ -356,7 +485,8 @@ KBEAM_PLAN(plan, args) {
   shape.n = static_cast<int>(a.dim(2));
   shape.k = std::min(shape.m, shape.n);
   shape.stride = shape.m >= kLanes ? shape.m + kPad : shape.m;
-  const std::int64_t packed = (std::int64_t{shape.stride} * shape.n + shape.k) * kLanes;
-  const auto scratch = plan.worker_scratch<float>(packs(shape) ? packed : 1);
+  const std::int64_t gram = std::int64_t{shape.k / kBlock + 1} * kBlock * kBlock * kLanes;
+  const std::int64_t floats = (1 + kPipeline) * packed_floats(shape) + gram;
+  const auto scratch = plan.worker_scratch<float>(packs(shape) ? floats : 1);
   plan.parallel_for(shape.batch, 0, factor, a, h, tau, scratch, shape);
 }
