@@ -12,7 +12,9 @@
 #include "base/check.h"
 #include "base/entropy.h"
 #include "search/beam.h"
+#include "search/champion_board.h"
 #include "search/sketch_tuning.h"
+#include "search/target_choice.h"
 
 namespace kbeam {
 namespace {
@@ -29,15 +31,6 @@ struct Record {
   std::map<std::string, double> speedup;  // as screened, corrected by confirmations
 };
 
-// What an evaluation aimed at this regime is worth: near to the best, young, or gaining lately.
-double expected_gain(const Arm& arm, double speedup_to_beat) {
-  if (arm.best <= 0 || speedup_to_beat <= 0) return 0;
-  const double near = std::pow(std::min(arm.best / speedup_to_beat, 1.1), 8);
-  const double young = 1 + 4.0 / (1 + arm.aimed);
-  const double gaining = 0.05 + std::pow(0.5, arm.dry / 6.0);
-  return near * young * gaining;
-}
-
 class BeamSearch final : public Search {
  public:
   BeamSearch(SearchConfig config, std::vector<Sketch> sketches)
@@ -49,7 +42,9 @@ class BeamSearch final : public Search {
 
   std::optional<Proposal> ask() override {
     if (lookahead_.empty()) return propose();
-    return record(std::exchange(lookahead_, {})).proposal;
+    const std::string next = lookahead_.front();
+    lookahead_.pop_front();
+    return record(next).proposal;
   }
 
   void tell(const Observation& observation) override;
@@ -63,16 +58,10 @@ class BeamSearch final : public Search {
 
   std::vector<Notice> notices() override { return beam_.take_notices(); }
   std::vector<FamilyState> families() const override;
-  std::vector<Champion> champions() const override;
+  std::vector<Champion> champions() const override { return board_.in_order(config_.cases); }
   std::optional<Candidate> find(const std::string& candidate_id) const override;
 
  private:
-  // A sketch and the regime to tune it for; no regime: a random setting.
-  struct Target {
-    std::size_t sketch = kNoSketch;
-    std::string case_name;
-  };
-
   Record& record(const std::string& id) { return records_.at(id); }
   std::size_t add_sketch(Sketch sketch);
   std::size_t find_sketch(const std::string& source) const;
@@ -85,16 +74,11 @@ class BeamSearch final : public Search {
   std::optional<Proposal> propose();
   std::optional<Proposal> propose_untried();
   std::optional<Proposal> propose_in(const Slot& slot);
-  std::optional<Target> choose_target(const Slot& slot);
-  std::vector<std::size_t> open_sketches(const Slot& slot) const;
-  std::vector<std::size_t> keep_least_asked_family(std::vector<std::size_t> sketches) const;
-  Target choose_arm(const std::vector<std::size_t>& sketches);
-  std::string explain(const Slot& slot, const Target& target, const Suggestion& suggestion) const;
   Proposal make_proposal(std::size_t sketch, const Suggestion& suggestion) const;
   Proposal register_proposal(Proposal proposal, std::size_t sketch, const KnobValues& knobs);
-  bool closed(std::size_t sketch) const;
   void update_open(const std::string& family_name);
 
+  void look_ahead();
   void absorb_foreign(const Candidate& candidate);
   void drop_lookahead_of(std::size_t sketch, const KnobValues& knobs);
   void update_family(const Record& record, Verdict before, bool first, bool gained);
@@ -114,11 +98,9 @@ class BeamSearch final : public Search {
   std::deque<std::size_t> untried_;      // sketches whose default was not proposed
   std::size_t opening_sketches_ = 0;     // those that make() was given
   std::map<std::string, Record> records_;
-  std::vector<std::string> order_;  // of records_
-  std::string lookahead_;           // proposed while absorbing, not asked for yet
-  std::map<std::string, Champion> champions_;
-  std::set<std::pair<std::string, std::string>> challenged_;  // case, candidate
-  std::set<std::string> awaiting_;                            // cases with an open challenge
+  std::vector<std::string> order_;     // of records_
+  std::deque<std::string> lookahead_;  // proposed while absorbing, not asked for yet
+  ChampionBoard board_;
 };
 
 // ---- sketches
@@ -157,13 +139,6 @@ bool BeamSearch::opening() const {
                      [&](std::size_t sketch) { return sketch < opening_sketches_; });
 }
 
-// Nothing to expect from it: no settings left, or none that worked.
-bool BeamSearch::closed(std::size_t sketch) const {
-  const SketchTuning& tuning = sketches_[sketch];
-  return tuning.exhausted() ||
-         (tuning.accepted() == 0 && tuning.told() >= config_.trials_when_wrong);
-}
-
 void BeamSearch::update_open(const std::string& family_name) {
   BeamFamily& family = beam_.family(family_name);
   family.drained = true;
@@ -171,7 +146,7 @@ void BeamSearch::update_open(const std::string& family_name) {
   for (std::size_t i = 0; i < sketches_.size(); ++i) {
     if (family_of(i) != family_name) continue;
     family.drained = family.drained && sketches_[i].exhausted();
-    family.exhausted = family.exhausted && closed(i);
+    family.exhausted = family.exhausted && is_closed(sketches_[i], config_);
   }
   if (family.revived) family.exhausted = family.drained;
 }
@@ -208,7 +183,9 @@ std::optional<Proposal> BeamSearch::propose_untried() {
 }
 
 std::optional<Proposal> BeamSearch::propose_in(const Slot& slot) {
-  const auto target = choose_target(slot);
+  const Standings now = standings();
+  const SearchView view{config_, beam_, sketches_, now};
+  const auto target = choose_target(slot, view, random_);
   CHECK(target.has_value(), "a slot is given only where some sketch can be asked");
   SketchTuning& tuning = sketches_[target->sketch];
   const auto suggestion =
@@ -220,92 +197,8 @@ std::optional<Proposal> BeamSearch::propose_in(const Slot& slot) {
   Proposal proposal = make_proposal(target->sketch, *suggestion);
   proposal.role = slot.role;
   if (!target->case_name.empty()) proposal.aims = {target->case_name};
-  proposal.why = explain(slot, *target, *suggestion);
+  proposal.why = explain(slot, *target, *suggestion, view);
   return register_proposal(std::move(proposal), target->sketch, suggestion->knobs);
-}
-
-std::vector<std::size_t> BeamSearch::open_sketches(const Slot& slot) const {
-  std::vector<std::size_t> open;
-  for (const BeamFamily& family : beam_.families()) {
-    if (!beam_.can_ask(family) || (!slot.restart && family.state.role != slot.role)) continue;
-    for (std::size_t i = 0; i < sketches_.size(); ++i)
-      if (family_of(i) == family.state.name &&
-          !(family.revived ? sketches_[i].exhausted() : closed(i)))
-        open.push_back(i);
-  }
-  return open;
-}
-
-std::vector<std::size_t> BeamSearch::keep_least_asked_family(
-    std::vector<std::size_t> sketches) const {
-  const auto asked_of = [&](std::size_t sketch) {
-    int asked = 0;
-    for (std::size_t i = 0; i < sketches_.size(); ++i)
-      if (family_of(i) == family_of(sketch)) asked += sketches_[i].asked();
-    return asked;
-  };
-  std::size_t least = sketches.front();
-  for (const std::size_t sketch : sketches)
-    if (asked_of(sketch) < asked_of(least)) least = sketch;
-  std::erase_if(sketches,
-                [&](std::size_t sketch) { return family_of(sketch) != family_of(least); });
-  return sketches;
-}
-
-std::optional<BeamSearch::Target> BeamSearch::choose_target(const Slot& slot) {
-  std::vector<std::size_t> open = open_sketches(slot);
-  if (open.empty()) return std::nullopt;
-  if (slot.restart) return Target{open[random_.below(open.size())], ""};
-  if (slot.role == Role::structural) open = keep_least_asked_family(std::move(open));
-  // Random settings first, and as long as there is nothing to climb from.
-  std::size_t freshest = kNoSketch;
-  for (const std::size_t sketch : open) {
-    const SketchTuning& tuning = sketches_[sketch];
-    if (tuning.asked() > config_.random_starts && tuning.accepted() > 0) continue;
-    if (freshest == kNoSketch || tuning.asked() < sketches_[freshest].asked()) freshest = sketch;
-  }
-  if (freshest != kNoSketch) return Target{freshest, ""};
-  return choose_arm(open);
-}
-
-BeamSearch::Target BeamSearch::choose_arm(const std::vector<std::size_t>& sketches) {
-  std::vector<std::pair<double, Target>> weighted;
-  double total = 0;
-  for (const std::size_t sketch : sketches) {
-    for (const auto& [case_name, arm] : sketches_[sketch].arms()) {
-      total += expected_gain(arm, speedup_to_beat(case_name));
-      weighted.push_back({total, {sketch, case_name}});
-    }
-  }
-  const double drawn = random_.uniform() * total;
-  for (const auto& [up_to, target] : weighted)
-    if (drawn < up_to) return target;
-  return {sketches.front(), ""};  // nothing was accepted on any regime
-}
-
-std::string BeamSearch::explain(const Slot& slot, const Target& target,
-                                const Suggestion& suggestion) const {
-  const FamilyState* state = nullptr;
-  for (const BeamFamily& family : beam_.families())
-    if (family.state.name == family_of(target.sketch)) state = &family.state;
-  std::string why = slot.why;
-  if (!slot.restart && slot.role == Role::structural)
-    why = fmt::format("young family, {} of {} protected trials", state->evaluations,
-                      config_.trials_before_judgement);
-  if (!slot.restart && slot.role == Role::near_miss)
-    why = state->accepted > 0 ? "near miss" : "wrong by little: another setting may be right";
-  if (!target.case_name.empty())
-    why += fmt::format("; {} at {:.2f} x against {:.2f} x to beat", target.case_name,
-                       sketches_[target.sketch].arms().at(target.case_name).best,
-                       speedup_to_beat(target.case_name));
-  if (suggestion.parent) {
-    std::string changed;
-    for (const auto& [name, value] : suggestion.knobs)
-      if (suggestion.parent->at(name) != value)
-        changed += fmt::format(" {} {} -> {}", name, suggestion.parent->at(name), value);
-    why += ";" + changed;
-  }
-  return why;
 }
 
 Proposal BeamSearch::make_proposal(std::size_t sketch, const Suggestion& suggestion) const {
@@ -367,8 +260,7 @@ void BeamSearch::tell(const Observation& observation) {
   update_open(family_of(told.sketch));
   // Before the first confirmation of a case the best screen stands in for its champion.
   for (const auto& [case_name, speedup] : told.speedup)
-    if (!champions_.contains(case_name) &&
-        speedup > to_beat[case_name] * (1 + config_.challenge_margin))
+    if (!board_.find(case_name) && speedup > to_beat[case_name] * (1 + config_.challenge_margin))
       beam_.note_champion();
   beam_.judge(standings());
 }
@@ -424,15 +316,25 @@ double BeamSearch::geometric_mean(const Record& record) const {
 }
 
 void BeamSearch::absorb(const Candidate& candidate, const Observation& observation) {
-  if (!records_.contains(candidate.id)) {
-    if (lookahead_.empty())
-      if (const auto proposal = propose()) lookahead_ = proposal->candidate.id;
+  const bool ahead =
+      std::find(lookahead_.begin(), lookahead_.end(), candidate.id) != lookahead_.end();
+  if (ahead || !records_.contains(candidate.id)) {
+    look_ahead();
     if (!records_.contains(candidate.id)) absorb_foreign(candidate);
+    std::erase(lookahead_, candidate.id);
   }
-  if (lookahead_ == candidate.id) lookahead_.clear();
   Observation known = observation;
   known.candidate_id = candidate.id;
   tell(known);
+}
+
+// What the recorded run had under way when this evaluation ended.
+void BeamSearch::look_ahead() {
+  while (static_cast<int>(lookahead_.size()) < config_.in_flight) {
+    const auto proposal = propose();
+    if (!proposal) return;
+    lookahead_.push_back(proposal->candidate.id);
+  }
 }
 
 // A setting of a known sketch, or a source of its own that nothing is tuned from. A portfolio
@@ -469,13 +371,14 @@ void BeamSearch::absorb_foreign(const Candidate& candidate) {
 // The same setting under another id, because the absorbed candidate leaves out knobs that keep
 // their defaults.
 void BeamSearch::drop_lookahead_of(std::size_t sketch, const KnobValues& knobs) {
-  if (lookahead_.empty()) return;
-  const Record& ahead = record(lookahead_);
-  if (ahead.sketch != sketch || ahead.knobs != knobs) return;
+  const auto same = std::find_if(lookahead_.begin(), lookahead_.end(), [&](const std::string& id) {
+    return record(id).sketch == sketch && record(id).knobs == knobs;
+  });
+  if (same == lookahead_.end()) return;
   --beam_.family(family_of(sketch)).in_flight;
-  std::erase(order_, lookahead_);
-  records_.erase(lookahead_);
-  lookahead_.clear();
+  std::erase(order_, *same);
+  records_.erase(*same);
+  lookahead_.erase(same);
 }
 
 // ---- champions
@@ -490,31 +393,29 @@ double BeamSearch::best_screened(const std::string& case_name) const {
 }
 
 double BeamSearch::speedup_to_beat(const std::string& case_name) const {
-  const auto champion = champions_.find(case_name);
-  return champion != champions_.end() ? champion->second.speedup : best_screened(case_name);
+  const Champion* champion = board_.find(case_name);
+  return champion ? champion->speedup : best_screened(case_name);
 }
 
 Standings BeamSearch::standings() const {
   Standings standings;
   for (const std::string& case_name : config_.cases) {
-    const auto champion = champions_.find(case_name);
-    standings[case_name] = {speedup_to_beat(case_name),
-                            champion != champions_.end() ? champion->second.family : ""};
+    const Champion* champion = board_.find(case_name);
+    standings[case_name] = {speedup_to_beat(case_name), champion ? champion->family : ""};
   }
   return standings;
 }
 
 const Record* BeamSearch::best_challenger(const std::string& case_name) const {
-  const auto champion = champions_.find(case_name);
-  double to_beat =
-      champion != champions_.end() ? champion->second.speedup * (1 + config_.challenge_margin) : 0;
+  const Champion* champion = board_.find(case_name);
+  double to_beat = champion ? champion->speedup * (1 + config_.challenge_margin) : 0;
   const Record* best = nullptr;
   for (const std::string& id : order_) {
     const Record& record = records_.at(id);
     const auto speedup = record.speedup.find(case_name);
     const bool fit =
         record.sketch != kNoSketch && speedup != record.speedup.end() && speedup->second > to_beat;
-    if (!fit || challenged_.contains({case_name, id})) continue;
+    if (!fit || !board_.may_challenge(case_name, id)) continue;
     to_beat = speedup->second;
     best = &record;
   }
@@ -525,25 +426,17 @@ std::vector<Search::Challenge> BeamSearch::challenges() {
   std::vector<Challenge> found;
   if (opening()) return found;
   for (const std::string& case_name : config_.cases) {
-    if (awaiting_.contains(case_name)) continue;
     const Record* best = best_challenger(case_name);
     if (!best) continue;
     const std::string& id = best->proposal.candidate.id;
-    challenged_.insert({case_name, id});
-    awaiting_.insert(case_name);
+    board_.open_challenge(case_name, id);
     found.push_back({case_name, id, best->speedup.at(case_name)});
   }
   return found;
 }
 
 void BeamSearch::crown(const Champion& champion) {
-  Champion& held = champions_[champion.case_name];
-  const bool changed = held.candidate_id != champion.candidate_id;
-  const int version = std::max(champion.version, held.version + (changed ? 1 : 0));
-  held = champion;
-  held.version = version;
-  challenged_.insert({champion.case_name, champion.candidate_id});
-  awaiting_.erase(champion.case_name);
+  const bool changed = board_.crown(champion);
   correct(champion.candidate_id, champion.case_name, champion.speedup);
   if (changed) {
     beam_.note_champion();
@@ -556,15 +449,14 @@ void BeamSearch::crown(const Champion& champion) {
 
 void BeamSearch::refuse(const std::string& case_name, const std::string& candidate_id,
                         const std::string&) {
-  challenged_.insert({case_name, candidate_id});
-  awaiting_.erase(case_name);
+  board_.close_challenge(case_name, candidate_id);
   // It did not beat the champion, so its screen was too good: nothing climbs from luck.
   const auto found = records_.find(candidate_id);
-  const auto champion = champions_.find(case_name);
-  if (found == records_.end() || champion == champions_.end()) return;
+  const Champion* champion = board_.find(case_name);
+  if (found == records_.end() || !champion) return;
   const auto speedup = found->second.speedup.find(case_name);
   if (speedup == found->second.speedup.end()) return;
-  correct(candidate_id, case_name, std::min(speedup->second, champion->second.speedup));
+  correct(candidate_id, case_name, std::min(speedup->second, champion->speedup));
   beam_.judge(standings());
 }
 
@@ -585,14 +477,6 @@ std::vector<FamilyState> BeamSearch::families() const {
   std::vector<FamilyState> states;
   for (const BeamFamily& family : beam_.families()) states.push_back(family.state);
   return states;
-}
-
-std::vector<Champion> BeamSearch::champions() const {
-  std::vector<Champion> ordered;
-  for (const std::string& case_name : config_.cases)
-    if (const auto champion = champions_.find(case_name); champion != champions_.end())
-      ordered.push_back(champion->second);
-  return ordered;
 }
 
 std::optional<Candidate> BeamSearch::find(const std::string& candidate_id) const {

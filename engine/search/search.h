@@ -36,6 +36,7 @@ struct SearchConfig {
   double structural_share = 0.2;     // least share of evaluations for structural and near_miss
   int stagnation = 30;  // evaluations without a champion before structural slots are forced
   double challenge_margin = 0.02;  // screened gain over the champion that is worth a confirmation
+  int in_flight = 1;               // evaluations that the caller keeps under way: for absorb
   std::vector<std::string> cases;  // the timed cases: the regimes
 };
 
@@ -70,8 +71,9 @@ class Search {
   // A family that arrives while the campaign runs (kbeam submit), or another sketch of a known one.
   virtual void add(Sketch sketch) = 0;
   // An evaluation from before a resume, or made by hand. Where the search would have asked for this
-  // candidate now, it is as if it had: absorbing a run whose evaluations were made one by one, with
-  // its crowns and refusals between them, gives the state of that run.
+  // candidate by now, it is as if it had: absorbing the evaluations of a run that always kept
+  // `in_flight` under way, with its additions, crowns and refusals in their places, gives the state
+  // of that run, and ask then begins with what was under way.
   virtual void absorb(const Candidate& candidate, const Observation& observation) = 0;
 
   // Screening suggests that `candidate_id` beats the champion of these cases: confirm before it

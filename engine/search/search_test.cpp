@@ -269,6 +269,51 @@ TEST(Search, ResumeByAbsorbingEqualsTheUninterruptedRun) {
   }
 }
 
+// A loop that builds ahead: evaluations end in the order of the asks, and a new one is asked after
+// each.
+class Pipeline {
+ public:
+  Pipeline(SimulatedCampaign campaign, int depth) : campaign_(std::move(campaign)), depth_(depth) {
+    SearchConfig config = campaign_.config();
+    config.in_flight = depth;
+    search_ = Search::make(config, campaign_.sketches());
+  }
+
+  void step() {
+    while (static_cast<int>(under_way_.size()) < depth_) under_way_.push_back(*search_->ask());
+    finished.push_back(under_way_.front().candidate);
+    under_way_.erase(under_way_.begin());
+    search_->tell(campaign_.screen(finished.back()));
+    campaign_.answer_challenges(*search_);
+  }
+
+  void absorb(const Candidate& candidate) {
+    search_->absorb(candidate, campaign_.screen(candidate));
+    campaign_.answer_challenges(*search_);
+  }
+
+  std::vector<Candidate> finished;
+
+ private:
+  SimulatedCampaign campaign_;
+  int depth_;
+  std::unique_ptr<Search> search_;
+  std::vector<Proposal> under_way_;
+};
+
+TEST(Search, ResumeWithSeveralUnderWayEqualsTheUninterruptedRun) {
+  Pipeline whole(campaign_with_seed(8), 3);
+  for (int i = 0; i < 120; ++i) whole.step();
+  for (const std::size_t stop_after : {2u, 7u, 60u}) {
+    Pipeline resumed(campaign_with_seed(8), 3);
+    for (std::size_t i = 0; i < stop_after; ++i) resumed.absorb(whole.finished[i]);
+    for (std::size_t i = stop_after; i < 120; ++i) {
+      resumed.step();
+      ASSERT_EQ(resumed.finished.back().id, whole.finished[i].id) << stop_after << " " << i;
+    }
+  }
+}
+
 TEST(Search, AbsorbsForeignCandidatesInAnyOrderAndNeverProposesThem) {
   SimulatedCampaign before = campaign_with_seed(9);
   const auto first = Search::make(before.config(), before.sketches());
