@@ -39,6 +39,16 @@ std::string chained_hash(const std::string& previous, const Event& event) {
       .hex();
 }
 
+// Ids are hashes of what a noun does. A candidate that comes again by another way (another
+// proposer, another file name) is the one that is known, and the first record of it stays.
+bool same_content(const Json& known, const Json& again) {
+  if (!known.contains("rows") || !again.contains("rows")) return known == again;
+  Json rows = known["rows"], other = again["rows"];
+  for (Json* list : {&rows, &other})
+    for (Json& row : *list) row.erase("source_name");
+  return rows == other;
+}
+
 Json decision_body(const Decision& decision) {
   return {{"what", decision.what}, {"subject", decision.subject}, {"why", decision.why}};
 }
@@ -243,7 +253,8 @@ class SqliteArchive final : public Archive {
                            const Stored& stored) {
     ASSIGN_OR_RETURN(const std::optional<Event> known, event_behind(table, id));
     if (!known) return append(kind, stored);
-    if (known->body == json_text(stored.body)) return {};
+    ASSIGN_OR_RETURN(const Json body, parse_event(*known));
+    if (same_content(body, stored.body)) return {};
     return Error{ErrorCode::bad_input, "record " + kind + " " + id + " in archive " + path(),
                  "another " + kind + " has that id", "derive ids from content"};
   }

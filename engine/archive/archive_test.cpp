@@ -200,11 +200,19 @@ TEST_F(ArchiveTest, AnIdThatComesTwiceIsAddedOnceAndNeverReplaced) {
   Idea other = make_idea(1);
   other.text = "something else";
   EXPECT_THAT(archive->append_idea(other).error().text(), HasSubstr("idea idea1"));
+  Candidate submitted = make_candidate(1);
+  ASSERT_TRUE(archive->append_candidate(submitted).ok());
+  submitted.origin = "manual";
+  submitted.rows[0].source_name = "by_hand.cpp";
+  EXPECT_TRUE(archive->append_candidate(submitted).ok());
+  EXPECT_EQ(archive->candidates().value().at(0).origin, "builtin/random");
+  submitted.rows[0].knobs["kPanel"] = "64";  // under the old id
+  EXPECT_THAT(archive->append_candidate(submitted).error().text(), HasSubstr(submitted.id));
   ASSERT_TRUE(archive->append_evaluation(make_accepted(1)).ok());
   const Result<void> again = archive->append_evaluation(make_accepted(1));
   ASSERT_FALSE(again.ok());
   EXPECT_THAT(again.error().text(), HasSubstr("record evaluation"));
-  EXPECT_EQ(archive->events().value().size(), 3u);  // the refused append left nothing
+  EXPECT_EQ(archive->events().value().size(), 4u);  // the refused append left nothing
   EXPECT_TRUE(archive->verify().ok());
 }
 

@@ -101,8 +101,8 @@ Result<void> write_files(const Files& files, const fs::path& folder) {
 
 }  // namespace
 
-Result<fs::path> publish_run(const ReportInput& input, const fs::path& campaigns,
-                             std::size_t most_bytes) {
+Result<void> publish_run(const ReportInput& input, const fs::path& campaigns,
+                         std::size_t most_bytes) {
   const fs::path target = campaigns / safe_name(input.config.run_id);
   const std::string what = "publish run " + input.config.run_id + " to " + target.string();
   std::error_code trouble;
@@ -114,7 +114,7 @@ Result<fs::path> publish_run(const ReportInput& input, const fs::path& campaigns
   ASSIGN_OR_RETURN(const fs::path folder, make_temporary_folder(campaigns, ".publishing-"));
   const Result<void> written = write_files(files, folder);
   if (written.ok()) fs::rename(folder, target, trouble);
-  if (written.ok() && !trouble) return target;
+  if (written.ok() && !trouble) return {};
   std::error_code ignored;
   fs::remove_all(folder, ignored);
   if (!written.ok()) return written.error();

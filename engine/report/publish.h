@@ -9,14 +9,13 @@
 
 namespace kbeam {
 
-// Writes campaigns/RUN_ID/ as a whole or not at all, and returns it:
+// Writes campaigns/RUN_ID/ as a whole or not at all:
 //   summary.json, campaign.json (configuration and environment), attempts_log.md, report.html,
 //   winner/candidate.json and its source files, samples.jsonl (one line a measurement of every
 //   promotion).
 // Refuses a folder that is already there. Above `most_bytes` the log keeps only the newest
 // attempts.
-Result<std::filesystem::path> publish_run(const ReportInput& input,
-                                          const std::filesystem::path& campaigns,
-                                          std::size_t most_bytes = 2'000'000);
+Result<void> publish_run(const ReportInput& input, const std::filesystem::path& campaigns,
+                         std::size_t most_bytes = 2'000'000);
 
 }  // namespace kbeam

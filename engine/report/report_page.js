@@ -89,7 +89,7 @@ function mark(parent, shape, attributes, facts, title) {
 function drawGrid(svg, scale, left, right, format, most) {
   for (const tick of ticksOf(scale, most)) {
     const y = scale.at(tick);
-    node(svg, "line", { x1: left, x2: right, y1: y, y2: y, class: tick === 1 && scale.kind === "log" ? "one" : "grid" });
+    node(svg, "line", { x1: left, x2: right, y1: y, y2: y, class: tick === 1 && scale.kind === "log" ? "one" : "grid", "data-tick": tick });
     node(svg, "text", { x: left - 8, y: y + 4, "text-anchor": "end" }, format(tick));
   }
 }
@@ -100,6 +100,7 @@ function whisker(svg, x, scale, low, high, colour, facts) {
     node(svg, "line", { x1: x - 4, x2: x + 4, y1: scale.at(end), y2: scale.at(end), stroke: colour, class: "whisker" });
   return line;
 }
+const diamond = (x, y, r) => `M${x} ${y - r}l${r} ${r}l${-r} ${r}l${-r} ${-r}z`;
 const times = (value) => `${Number(value.toPrecision(3))}×`;
 
 function drawCases() {
@@ -159,7 +160,7 @@ function drawProgress() {
     }
     drawLadder(svg, across, scale);
     for (const attempt of promoted)
-      mark(svg, "circle", { cx: across.at(attempt.number), cy: scale.at(attempt.geomean), r: 5.5, fill: "var(--accent)", stroke: "var(--paper)", "stroke-width": 1.5, tabindex: 0 },
+      mark(svg, "path", { d: diamond(across.at(attempt.number), scale.at(attempt.geomean), 7), fill: "var(--accent)", stroke: "var(--paper)", "stroke-width": 1.5, tabindex: 0 },
            { series: "promoted", key: attempt.number, x: attempt.number, value: attempt.geomean }, `#${attempt.number} promoted\n${ratio(attempt.geomean)}×`);
     const dim = () => svg.querySelectorAll("[data-family]").forEach((dot) =>
       dot.classList.toggle("dimmed", picked.size > 0 && !picked.has(dot.dataset.family)));
@@ -177,7 +178,7 @@ function drawProgress() {
       document.querySelector("#chart-progress svg").dispatchEvent(new Event("dim"));
     });
   }
-  for (const [style, colour, label] of [["bar", "var(--ink)", "confirmed best"], ["", "var(--accent)", "promoted"]]) {
+  for (const [style, colour, label] of [["bar", "var(--ink)", "confirmed best"], ["diamond", "var(--accent)", "promoted"]]) {
     const key = node(legend, "span", { class: "key" });
     node(key, "i", { class: style, style: `--swatch: ${colour}` });
     node(key, "span", {}, label);

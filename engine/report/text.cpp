@@ -82,6 +82,7 @@ std::string format_ratio(double ratio) {
 }
 
 std::string format_interval(double low, double high) {
+  if (std::isnan(low) && std::isnan(high)) return "-";
   return format_ratio(low) + " to " + format_ratio(high);
 }
 
