@@ -205,8 +205,8 @@ TEST(LoadAttack, FilesOfTheMachineCannotBeReadWhileLoading) {
 }
 
 // Runs one deed that ends regularly and gives the runner back with slot 0 used.
-std::unique_ptr<Runner> run_deed(Deed deed) {
-  auto runner = start_runner(options_for("deeds"));
+std::unique_ptr<Runner> run_deed(Deed deed, const RunnerOptions& options = options_for("deeds")) {
+  auto runner = start_runner(options);
   if (!runner) return nullptr;
   const auto planned = runner->plan(0, shapes(), axes(deed), kPatience_s);
   EXPECT_TRUE(planned.ok()) << planned.failure.sentence;
@@ -227,6 +227,17 @@ TEST(HarmlessAttack, FilesOfTheMachineCannotBeRead) {
   const auto runner = run_deed(Deed::read_files);
   ASSERT_TRUE(runner);
   EXPECT_EQ(runner->slot(0).outputs[0].f32()[0], 0.f);
+}
+TEST(HarmlessAttack, OnlyABaselineMayLookAtTheProcessor) {
+  RunnerOptions options = options_for("deeds");
+  const auto candidate = run_deed(Deed::read_processor_description, options);
+  options.may_use_libraries = true;
+  const auto baseline = run_deed(Deed::read_processor_description, options);
+  ASSERT_TRUE(candidate && baseline);
+  EXPECT_EQ(baseline->slot(0).outputs[0].f32()[0], 1.f);
+  if (best_sandbox() >= SandboxLevel::landlock_seccomp) {
+    EXPECT_EQ(candidate->slot(0).outputs[0].f32()[0], 0.f);
+  }
 }
 TEST(HarmlessAttack, AFloodOfOutputNeitherBlocksNorGrows) {
   const auto runner = run_deed(Deed::flood_output);

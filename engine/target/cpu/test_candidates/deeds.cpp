@@ -228,6 +228,9 @@ void misbehave(Call call, const float* a, float* h, char* scratch) {
       for (int line = 0; line < 100000; ++line)
         std::puts("accepted accepted accepted accepted accepted");
       break;
+    case Deed::read_processor_description:
+      output[0] = open("/proc/cpuinfo", O_RDONLY) >= 0 ? 1.f : 0.f;
+      break;
     case Deed::read_files:
       output[0] = count_readable_files();
       break;

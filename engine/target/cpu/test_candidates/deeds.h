@@ -49,6 +49,7 @@ enum class Deed : std::int64_t {
   stop_itself,
   flood_output,
   read_files,
+  read_processor_description,
   // in the plan function
   plan_with_counter,
   plan_with_unknown_tensor,
