@@ -315,8 +315,8 @@ function attemptRow(attempt) {
   const family = node(row, "td");
   node(family, "span", { class: "dot", style: `--swatch: ${colourOf(attempt.family)}` });
   family.append(attempt.family);
-  node(row, "td", { class: "wide knobs" }, attempt.knobs);
-  node(row, "td", { class: "wide soft" }, attempt.stage);
+  node(row, "td", { class: "wider knobs" }, attempt.knobs);
+  node(row, "td", { class: "wider soft" }, attempt.stage);
   node(row, "td", { class: attempt.verdict === "accepted" ? "" : "slower" }, attempt.verdict);
   node(row, "td", { class: "number" }, speedText(attempt));
   row.addEventListener("click", () => {
