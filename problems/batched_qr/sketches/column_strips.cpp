@@ -49,7 +49,8 @@ struct Matrix {
   const float* a_end;  // of the whole range
   float* h;
   float* tau;
-  float* strip;   // strips x m x kLanes: V below and on the diagonal blocks, R above them
+  float* strip;   // strips x m x kLanes: X below and on the diagonal blocks, R above them
+  float* factor;  // kLanes a strip: V = X diag(factor), so that V itself is never written here
   float* gram;    // a block's lower(V'V), kTile a strip
   float* scales;  // the powers of two that the columns were multiplied by, kLanes a strip
   float* top;     // R of the diagonal block of the strip in work
@@ -222,11 +223,12 @@ void write_around_cache(float* to, kbeam::Vector<float, kWidth> value) {
 // Row i of H in strip p: V left of the diagonal, R from it on, with the columns' own scales again.
 Lane row_of_h(const Matrix& matrix, const float* strip, int p, int i) {
   const Lane row = get(strip + i * kLanes);
+  const Lane v = row * get(matrix.factor + p * kLanes);
   const int l = i - p * kLanes;
-  if (l >= kLanes) return row;
+  if (l >= kLanes) return v;
   const Lane r = l < 0 ? row : get(matrix.top + l * kLanes);
   const Lane scaled = matrix.scaled ? r / get(matrix.scales + p * kLanes) : r;
-  return select(lane_numbers() < l, row, scaled);
+  return select(lane_numbers() < l, v, scaled);
 }
 
 void unpack_strip(const Matrix& matrix, const Shape& shape, int p) {
@@ -242,12 +244,13 @@ void unpack_strip(const Matrix& matrix, const Shape& shape, int p) {
   }
   const bool around =
       kStream == 1 && m % kLanes == 0 && reinterpret_cast<std::uintptr_t>(h) % sizeof(Lane) == 0;
+  const Lane factor = get(matrix.factor + p * kLanes);
   for (int r = 0; r < m; r += kLanes) {
     const int i = std::min(r, m - kLanes);
     Lane tile[kLanes];
     if (i >= (p + 1) * kLanes) {
 #pragma GCC unroll 16
-      for (int c = 0; c < kLanes; ++c) tile[c] = get(strip + (i + c) * kLanes);
+      for (int c = 0; c < kLanes; ++c) tile[c] = get(strip + (i + c) * kLanes) * factor;
     } else {
       for (int c = 0; c < kLanes; ++c) tile[c] = row_of_h(matrix, strip, p, i + c);
     }
@@ -287,17 +290,18 @@ void block_dots(const float* v, const float* x, std::int64_t stride, int rows, f
   }
 }
 
-// W <- T'W without T: w_l = tau_l (w_l - sum over k < l of (v_k'v_l) w_k).
-void solve(const float* gram, const float* tau, float* w, int count) {
+// W <- T'W without T, for V = X diag(factor): w_l = tau_l (factor_l w_l - sum over k < l of
+// (v_k'v_l) w_k), and what multiplies X is factor_l w_l again.
+void solve(const float* gram, const float* tau, const float* factor, float* w, int count) {
   Lane value[kLanes];
 #pragma GCC unroll 16
-  for (int l = 0; l < kLanes; ++l) value[l] = get(w + l * kLanes);
+  for (int l = 0; l < kLanes; ++l) value[l] = get(w + l * kLanes) * factor[l];
 #pragma GCC unroll 16
   for (int l = 0; l < kLanes; ++l) {
     value[l] = l < count ? value[l] * tau[l] : Lane{};
 #pragma GCC unroll 16
     for (int t = l + 1; t < kLanes; ++t) value[t] -= gram[t * kLanes + l] * value[l];
-    store(w + l * kLanes, value[l]);
+    store(w + l * kLanes, value[l] * factor[l]);
   }
 }
 
@@ -356,7 +360,7 @@ void apply_blocks(const Matrix& matrix, const Shape& shape, int from, int to, in
       block_dots<kCount>(v + i * kLanes, x + i * kLanes, stride, rows, w);
     }
     for (int s = 0; s < kCount; ++s)
-      solve(matrix.gram + q * kTile, matrix.tau + first, w + s * kTile,
+      solve(matrix.gram + q * kTile, matrix.tau + first, matrix.factor + first, w + s * kTile,
             std::min(kLanes, shape.k - first));
     if (kFuse == 0 || q + 1 == to)
       update<kCount>(v + first * kLanes, x + first * kLanes, stride, shape.m - first, w);
@@ -385,12 +389,14 @@ Lane pivot_dots(const float* strip, int l, int from, int m) {
 }
 
 struct Reflector {
-  float beta, tau, scale;  // v = x * scale below the diagonal
+  float beta, tau;
+  float scale;  // v = x * scale below the diagonal
+  float pivot;  // 1 / scale
 };
 
 Reflector reflector_from(float alpha, float tail) {
   const float beta = -std::copysign(std::sqrt(tail + alpha * alpha), alpha);
-  return {beta, (beta - alpha) / beta, 1 / (alpha - beta)};
+  return {beta, (beta - alpha) / beta, 1 / (alpha - beta), alpha - beta};
 }
 
 // The tail's sum of squares left the safe range: rescales the column by a power of two, which is
@@ -402,7 +408,7 @@ Reflector reflector_from(float alpha, float tail) {
     tail_most = select(size <= tail_most, tail_most, size);
   }
   const float alpha = strip[j * kLanes + l];
-  if (tail_most[l] == 0) return {alpha, 0, 0};  // H = I, and the diagonal keeps its sign
+  if (tail_most[l] == 0) return {alpha, 0, 0, 0};  // H = I, and the diagonal keeps its sign
   Lane most{};
   most[l] = std::fabs(alpha) <= tail_most[l] ? tail_most[l] : std::fabs(alpha);
   const Lane power = power_to_unit(most);
@@ -436,19 +442,15 @@ Lane sweep(float* strip, Lane coefficient, int l, int j, int m) {
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-// Moves R of the diagonal block to `top` and leaves V there, unit diagonal and zeros included;
-// scales all of V.
-void finish_strip(const Matrix& matrix, float* strip, Lane scale, int first, int count, int m) {
+// Moves R of the diagonal block to `top` and leaves X there, its diagonal and zeros included.
+void finish_strip(const Matrix& matrix, float* strip, Lane pivots, int first, int count) {
   for (int l = 0; l < count; ++l) {
     float* at = strip + (first + l) * kLanes;
     const Lane row = get(at);
     store(matrix.top + l * kLanes, row);
-    Lane v = keep(lane_numbers() < l, row * scale);
-    v[l] = 1;
-    store(at, v);
+    const Lane diagonal = keep(lane_numbers() == l, pivots);
+    store(at, select(lane_numbers() < l, row, diagonal));
   }
-  for (int i = first + count; i < m; ++i)
-    store(strip + i * kLanes, get(strip + i * kLanes) * scale);
 }
 
 // Factors strip p of kCount matrices in lockstep: one matrix's square root runs under another's
@@ -457,11 +459,11 @@ template <int kCount>
 void factor_strip(Matrix* matrix, const Shape& shape, int p) {
   const int first = p * kLanes, m = shape.m, count = std::min(kLanes, shape.k - first);
   float* strip[kCount];
-  Lane dots[kCount], scale[kCount], coefficient[kCount];
+  Lane dots[kCount], scale[kCount], pivots[kCount], coefficient[kCount];
   for (int b = 0; b < kCount; ++b) {
     strip[b] = strip_of(matrix[b], shape, p);
     dots[b] = pivot_dots(strip[b], 0, first + 1, m);
-    scale[b] = Lane{};
+    scale[b] = pivots[b] = Lane{};
   }
   for (int l = 0; l < count; ++l) {
     const int j = first + l;
@@ -471,7 +473,7 @@ void factor_strip(Matrix* matrix, const Shape& shape, int p) {
       alignas(64) float dot[kLanes];
       store(dot, dots[b]);
       const float alpha = head[l], tail = dot[l];
-      Reflector r{alpha, 0, 0};
+      Reflector r{alpha, 0, 0, 0};
       if (tail > kTailLow && tail + alpha * alpha < kTailHigh)
         r = reflector_from(alpha, tail);
       else if (j + 1 < m)
@@ -483,6 +485,7 @@ void factor_strip(Matrix* matrix, const Shape& shape, int p) {
       const LaneBits own = lane_numbers() == l;
       store(head, select(own, Lane{} + r.beta, get(head) - w));
       scale[b] = select(own, Lane{} + r.scale, scale[b]);
+      pivots[b] = select(own, Lane{} + r.pivot, pivots[b]);
       coefficient[b] = r.scale * w;
       matrix[b].tau[j] = r.tau;
     }
@@ -490,7 +493,10 @@ void factor_strip(Matrix* matrix, const Shape& shape, int p) {
 #pragma GCC unroll 4
     for (int b = 0; b < kCount; ++b) dots[b] = sweep(strip[b], coefficient[b], l, j, m);
   }
-  for (int b = 0; b < kCount; ++b) finish_strip(matrix[b], strip[b], scale[b], first, count, m);
+  for (int b = 0; b < kCount; ++b) {
+    store(matrix[b].factor + first, scale[b]);
+    finish_strip(matrix[b], strip[b], pivots[b], first, count);
+  }
 }
 
 template <int kCount>
@@ -516,15 +522,26 @@ void factor_matrices(Matrix* matrix, const Shape& shape) {
   }
 }
 
-struct Scratch {
-  std::int64_t strip, gram, scales, matrix;  // floats
+// Floats of scratch a matrix: strips, gram, factor and scales of every strip, and one block for R.
+std::int64_t scratch_floats(const Shape& shape) {
+  return std::int64_t{shape.strips} * (shape.m * kLanes + kTile + 2 * kLanes) + kTile;
+}
 
-  explicit Scratch(const Shape& shape)
-      : strip(std::int64_t{shape.strips} * shape.m * kLanes),
-        gram(std::int64_t{shape.strips} * kTile),
-        scales(std::int64_t{shape.strips} * kLanes),
-        matrix((strip + gram + scales + kTile + 15) / 16 * 16) {}
-};
+Matrix matrix_at(std::int64_t at, kbeam::Range range, const float* a, float* h, float* tau,
+                 float* scratch, const Shape& shape) {
+  const std::int64_t elements = std::int64_t{shape.m} * shape.n;
+  Matrix matrix{};
+  matrix.a = a + at * elements;
+  matrix.a_end = a + range.end * elements;
+  matrix.h = h + at * elements;
+  matrix.tau = tau + at * shape.k;
+  matrix.strip = scratch;
+  matrix.gram = matrix.strip + std::int64_t{shape.strips} * shape.m * kLanes;
+  matrix.factor = matrix.gram + shape.strips * kTile;
+  matrix.scales = matrix.factor + shape.strips * kLanes;
+  matrix.top = matrix.scales + shape.strips * kLanes;
+  return matrix;
+}
 
 void factor(kbeam::Range range, const float* a, float* h, float* tau, float* scratch, Shape shape) {
   constexpr int kTiny = 8;  // up to this size the plain path is more accurate, and fast enough
@@ -534,23 +551,11 @@ void factor(kbeam::Range range, const float* a, float* h, float* tau, float* scr
       factor_plain(a + b * elements, h + b * elements, tau + b * shape.k, shape);
     return;
   }
-  const Scratch size(shape);
   Matrix matrix[kMatrices];
   for (std::int64_t b = range.begin; b < range.end;) {
     const int count = range.end - b >= kMatrices ? kMatrices : 1;
-    for (int i = 0; i < count; ++i) {
-      float* own = scratch + i * size.matrix;
-      const std::int64_t at = b + i;
-      matrix[i] = {a + at * elements,
-                   a + range.end * elements,
-                   h + at * elements,
-                   tau + at * shape.k,
-                   own,
-                   own + size.strip,
-                   own + size.strip + size.gram,
-                   own + size.strip + size.gram + size.scales,
-                   false};
-    }
+    for (int i = 0; i < count; ++i)
+      matrix[i] = matrix_at(b + i, range, a, h, tau, scratch + i * scratch_floats(shape), shape);
     if (count == kMatrices)
       factor_matrices<kMatrices>(matrix, shape);
     else
@@ -573,6 +578,6 @@ KBEAM_PLAN(plan, args) {
   shape.n = static_cast<int>(a.dim(2));
   shape.k = std::min(shape.m, shape.n);
   shape.strips = (shape.n + kLanes - 1) / kLanes;
-  const auto scratch = plan.worker_scratch<float>(kMatrices * Scratch(shape).matrix);
+  const auto scratch = plan.worker_scratch<float>(kMatrices * scratch_floats(shape));
   plan.parallel_for(a.dim(0), 0, factor, a, h, tau, scratch, shape);
 }
