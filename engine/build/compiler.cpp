@@ -37,8 +37,8 @@ void append(Words& to, const Words& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-Artifact failed(Verdict verdict, std::string reason) {
-  return {.verdict = verdict, .log = reason, .reason = std::move(reason)};
+Artifact failed(Verdict verdict, const std::string& reason) {
+  return {.verdict = verdict, .log = reason, .reason = reason};
 }
 
 // Every candidate is compiled under one name, so that equal sources are equal builds; people see
