@@ -10,10 +10,10 @@
 #include <immintrin.h>
 #endif
 
-KBEAM_KNOB(int, kWidth, 8, 8, 16);
+KBEAM_KNOB(int, kWidth, 16, 8, 16);
 KBEAM_KNOB(int, kBlock, 4, 2, 4, 8);                // vectors that share one look at the maximum
 KBEAM_KNOB(int, kDegree, 6, 5, 6);                  // of the polynomial for 2^r
-KBEAM_KNOB(int, kStreaming, 0, 0, 1);               // 1: non-temporal stores where rows are aligned
+KBEAM_KNOB(int, kStreaming, 1, 0, 1);               // 1: non-temporal stores where rows are aligned
 KBEAM_KNOB(int, kPrefetch, 0, 0, 512, 1024, 4096);  // elements ahead, in the first pass
 
 namespace {

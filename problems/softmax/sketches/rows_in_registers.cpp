@@ -10,12 +10,12 @@
 #include <immintrin.h>
 #endif
 
-KBEAM_KNOB(int, kWidth, 8, 8, 16);
+KBEAM_KNOB(int, kWidth, 16, 8, 16);
 KBEAM_KNOB(int, kRows, 2, 1, 2, 4);
 KBEAM_KNOB(int, kMostVectors, 8, 4, 8);       // of one row in registers
 KBEAM_KNOB(int, kUnroll, 4, 2, 4, 8);         // vectors side by side in longer rows
 KBEAM_KNOB(int, kDegree, 6, 5, 6);            // of the polynomial for 2^r
-KBEAM_KNOB(int, kStreaming, 0, 0, 1);         // 1: non-temporal stores where rows are aligned
+KBEAM_KNOB(int, kStreaming, 1, 0, 1);         // 1: non-temporal stores where rows are aligned
 KBEAM_KNOB(int, kPrefetch, 0, 0, 512, 2048);  // elements ahead
 KBEAM_REQUIRE(kRows* kMostVectors <= 32, "the rows fit into the vector registers");
 

@@ -10,11 +10,11 @@
 #include <immintrin.h>
 #endif
 
-KBEAM_KNOB(int, kWidth, 8, 8, 16);
+KBEAM_KNOB(int, kWidth, 16, 8, 16);
 KBEAM_KNOB(int, kUnroll, 2, 1, 2, 4, 8);            // independent accumulators
 KBEAM_KNOB(int, kDegree, 6, 5, 6);                  // of the polynomial for 2^r
 KBEAM_KNOB(int, kStaging, 1, 0, 1);                 // 0: the output itself is the staging row
-KBEAM_KNOB(int, kStreaming, 0, 0, 1);               // 1: non-temporal stores where rows are aligned
+KBEAM_KNOB(int, kStreaming, 1, 0, 1);               // 1: non-temporal stores where rows are aligned
 KBEAM_KNOB(int, kPrefetch, 0, 0, 512, 1024, 4096);  // elements ahead, while the maximum is searched
 KBEAM_REQUIRE(kStaging == 1 || kStreaming == 0,
               "only a staging row leaves the output to one streaming pass");
