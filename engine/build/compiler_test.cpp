@@ -227,6 +227,14 @@ TEST_P(CompilerTest, admits_what_the_standard_library_leaves_behind) {
   EXPECT_EQ(artifact.verdict, Verdict::accepted) << artifact.reason << artifact.log;
 }
 
+TEST_P(CompilerTest, admits_local_statics_of_standard_functions) {
+  const Artifact artifact = build(candidate(
+      "to_string",
+      "#include <string>\nnamespace { [[gnu::used]] std::string name(unsigned long n) { return "
+      "\"n\" + std::to_string(n); } }"));
+  EXPECT_EQ(artifact.verdict, Verdict::accepted) << artifact.reason;
+}
+
 TEST_P(CompilerTest, a_file_without_a_plan_is_told_so) {
   const Artifact artifact = build("#include <kbeam/candidate.h>\n");
   EXPECT_EQ(artifact.verdict, Verdict::refused_object);

@@ -36,8 +36,11 @@ bool is_library_instance(std::string_view symbol) {
       symbol.remove_prefix(2);
       break;
     }
+  while (symbol.starts_with('Z')) symbol.remove_prefix(1);  // a local static of what follows
   if (symbol.starts_with('N')) symbol.remove_prefix(1);
-  if (symbol.starts_with('K')) symbol.remove_prefix(1);
+  while (!symbol.empty() &&
+         std::string_view("rVKRO").find(symbol.front()) != std::string_view::npos)
+    symbol.remove_prefix(1);  // qualifiers of a member function
   constexpr std::array<std::string_view, 6> kNames = {"St",     "Sa",         "Ss",
                                                       "5kbeam", "9__gnu_cxx", "10__cxxabiv1"};
   return std::any_of(kNames.begin(), kNames.end(),
