@@ -12,6 +12,8 @@
 
 KBEAM_KNOB(int, kLanes, 8, 4, 8, 16);    // matrices a vector
 KBEAM_KNOB(int, kBlock, 1, 1, 2, 3, 4);  // reflectors that are applied at once, to as many columns
+KBEAM_KNOB(int, kGroup, 1, 1, 2, 4,
+           8);  // blocks of columns that share each load of a block of reflectors
 KBEAM_KNOB(int, kPipeline, 0, 0, 1);     // 1: pack and unpack other groups between the reflectors
 KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // groups fetched ahead of the one that is packed
 KBEAM_KNOB(int, kPad, 0, 0, 1, 3);       // empty vectors between columns, against 4 KiB aliasing
@@ -310,8 +312,8 @@ template <int kReflectors, int kCount>
 // Applies reflectors [j, j + kReflectors) to kCount neighbouring columns at x; gram holds their
 // dots with each other.
 template <int kReflectors, int kCount>
-void apply(const float* v, const float* gram, const float* tau, float* x, std::int64_t column,
-           int j, int m) {
+void apply_block(const float* v, const float* gram, const float* tau, float* x, std::int64_t column,
+                 int j, int m) {
   Lane w[kReflectors][kCount];
   take_dots<kReflectors, kCount>(v, x, column, j, m, w);
   // One after the other: w_r = tau_r (dot_r - sum over s < r of (v_r'v_s) w_s).
@@ -359,6 +361,12 @@ struct Work {
   float* x(int c) const { return group.x + c * column; }
   float* tau(int j) const { return group.packed_tau + j * kLanes; }
   float* gram_of(int j) const { return gram + j / kBlock * (kBlock * kBlock * kLanes); }
+
+  // Reflectors [j, j + kReflectors) on columns [c, c + kCount).
+  template <int kReflectors, int kCount>
+  void apply(int j, int c) const {
+    apply_block<kReflectors, kCount>(x(j), gram_of(j), tau(j), x(c), column, j, shape.m);
+  }
 };
 
 // The dots of reflector j with those before it in its block.
@@ -370,29 +378,16 @@ void take_gram(const Work& work, int j) {
   }
 }
 
-// Brings kCount columns up to date with all reflectors to their left, whole blocks first.
-template <int kCount>
-void apply_all(const Work& work, float* x, int to) {
-  int j = 0;
-  for (; j + kBlock <= to; j += kBlock)
-    apply<kBlock, kCount>(work.x(j), work.gram_of(j), work.tau(j), x, work.column, j, work.shape.m);
-  for (; j < to; ++j)
-    apply<1, kCount>(work.x(j), nullptr, work.tau(j), x, work.column, j, work.shape.m);
-}
-
-// Factors kCount columns, left-looking, and calls after(j) behind every reflector.
+// Makes the reflectors of kCount columns that are up to date, and calls after(j) behind each.
 template <int kCount, typename After>
 void factor_columns(const Work& work, int first, After after) {
-  apply_all<kCount>(work, work.x(first), std::min(first, work.shape.k));
   [&]<int... c>(std::integer_sequence<int, c...>) {
     const auto own = [&]<int kOwn>(std::integral_constant<int, kOwn>) {
       const int j = first + kOwn;
       if (j >= work.shape.k) return;
       make_reflector(work.x(j), work.tau(j), work.shape.m, j);
       after(j);
-      if constexpr (kOwn + 1 < kCount)
-        apply<1, kCount - kOwn - 1>(work.x(j), nullptr, work.tau(j), work.x(j + 1), work.column, j,
-                                    work.shape.m);
+      if constexpr (kOwn + 1 < kCount) work.apply<1, kCount - kOwn - 1>(j, j + 1);
       take_gram(work, j);
     };
     (own(std::integral_constant<int, c>{}), ...);
@@ -400,12 +395,36 @@ void factor_columns(const Work& work, int first, After after) {
   (std::make_integer_sequence<int, kCount>{});
 }
 
+// Left-looking over groups of kGroup blocks of columns: a block of reflectors serves a whole group
+// while it is in L1.
 template <typename After>
 void factor_group(const Work& work, After after) {
-  int column = 0;
-  for (; column + kBlock <= work.shape.n; column += kBlock)
-    factor_columns<kBlock>(work, column, after);
-  for (; column < work.shape.n; ++column) factor_columns<1>(work, column, after);
+  const int n = work.shape.n, k = work.shape.k, blocks = n / kBlock;
+  // Whole blocks of reflectors before column `to`; a last narrow block ends the matrix.
+  const auto whole = [&](int block) { return std::min(block, k / kBlock); };
+  for (int g = 0; g < blocks; g += kGroup) {
+    const int end = std::min(g + kGroup, blocks);
+    for (int q = 0; q < whole(g); ++q)
+      for (int p = g; p < end; ++p) work.apply<kBlock, kBlock>(q * kBlock, p * kBlock);
+    for (int q = whole(g) * kBlock; q < std::min(g * kBlock, k); ++q)
+      for (int p = g; p < end; ++p) work.apply<1, kBlock>(q, p * kBlock);
+    for (int p = g; p < end; ++p) {
+      factor_columns<kBlock>(work, p * kBlock, after);
+      const int made = std::min((p + 1) * kBlock, k) - p * kBlock;
+      for (int later = p + 1; later < end; ++later) {
+        if (made == kBlock)
+          work.apply<kBlock, kBlock>(p * kBlock, later * kBlock);
+        else
+          for (int r = 0; r < made; ++r) work.apply<1, kBlock>(p * kBlock + r, later * kBlock);
+      }
+    }
+  }
+  for (int c = blocks * kBlock; c < n; ++c) {
+    int q = 0;
+    for (; q + kBlock <= std::min(c, k); q += kBlock) work.apply<kBlock, 1>(q, c);
+    for (; q < std::min(c, k); ++q) work.apply<1, 1>(q, c);
+    factor_columns<1>(work, c, after);
+  }
 }
 
 std::int64_t packed_floats(const Shape& shape) {
