@@ -1,5 +1,5 @@
-// Running a trusted program (compiler, readelf) to its end with captured output and limits. Not for candidates:
-// those run under engine/target/cpu.
+// Running a trusted program (compiler, readelf) to its end with captured output and limits. Not for
+// candidates: those run under engine/target/cpu.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace kbeam {
 
 struct ProcessRequest {
   std::vector<std::string> command;
-  std::filesystem::path folder;                // working folder; empty: inherited
-  std::vector<std::string> environment;        // "NAME=value"; the whole environment of the child
+  std::filesystem::path folder;          // working folder; empty: inherited
+  std::vector<std::string> environment;  // "NAME=value"; the whole environment of the child
   double timeout_s = 60;
-  std::int64_t memory_bytes = 0;               // RLIMIT_AS; 0: none
-  std::int64_t file_bytes = 0;                 // RLIMIT_FSIZE; 0: none
+  std::int64_t memory_bytes = 0;                // RLIMIT_AS; 0: none
+  std::int64_t file_bytes = 0;                  // RLIMIT_FSIZE; 0: none
   std::size_t output_limit_bytes = 256 * 1024;  // more is cut with a note
-  bool idle_priority = false;                  // SCHED_IDLE: builds never disturb a measurement
-  std::function<bool()> before_exec;           // runs in the child (sandbox); false ends it
+  bool idle_priority = false;                   // SCHED_IDLE: builds never disturb a measurement
+  std::function<bool()> before_exec;            // runs in the child (sandbox); false ends it
 };
 
 struct ProcessOutcome {

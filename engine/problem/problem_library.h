@@ -1,11 +1,12 @@
-// A compiled problem.cpp, loaded into the judge. Trusted code: it comes from the user, not from a proposer.
+// A compiled problem.cpp, loaded into the judge. Trusted code: it comes from the user, not from a
+// proposer.
 #pragma once
+
+#include <kbeam/problem.h>
 
 #include <filesystem>
 #include <memory>
 #include <span>
-
-#include <kbeam/problem.h>
 
 #include "base/result.h"
 #include "model/problem.h"

@@ -42,8 +42,9 @@ const TomlNode* TableReader::node(std::string_view key, TomlNode::Kind kind, Nee
     return nullptr;
   }
   if (entry->value.kind != kind) {
-    mistakes_.add(entry->value.position, in_quotes(key) + " must be " + std::string(describe(kind)) +
-                                             ", not " + std::string(describe(entry->value.kind)));
+    mistakes_.add(entry->value.position, in_quotes(key) + " must be " +
+                                             std::string(describe(kind)) + ", not " +
+                                             std::string(describe(entry->value.kind)));
     return nullptr;
   }
   return &entry->value;
@@ -96,7 +97,8 @@ std::vector<const TomlNode*> TableReader::tables(std::string_view key, Need need
     return result;
   }
   if (entry->value.kind != TomlNode::Kind::array) {
-    mistakes_.add(entry->position, in_quotes(key) + " may be given more than once: write " + heading);
+    mistakes_.add(entry->position,
+                  in_quotes(key) + " may be given more than once: write " + heading);
     return result;
   }
   for (const TomlNode& item : entry->value.items) {
