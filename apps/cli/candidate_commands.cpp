@@ -45,13 +45,21 @@ Result<std::optional<Evaluation>> build(BenchTools& tools, const Candidate& cand
   return std::optional<Evaluation>(std::move(evaluation));
 }
 
-void print_checks(const Evaluation& evaluation) {
+// Private cases answer with pass or fail alone.
+void print_checks(const Problem& problem, const Evaluation& evaluation) {
+  int passed_in_private = 0;
   for (const CheckReport& report : evaluation.checks) {
+    const Case* const the_case = problem.find_case(report.case_name);
+    if (the_case != nullptr && the_case->pool != Pool::public_pool) {
+      passed_in_private += report.verdict == Verdict::accepted ? 1 : 0;
+      continue;
+    }
     fmt::print("  {:<28} {:<12}", report.case_name, to_string(report.verdict));
     for (const CheckFigure& figure : report.figures)
       fmt::print("  {} {:.3g} of {:.3g} {}", figure.name, figure.value, figure.limit, figure.unit);
     fmt::print("\n");
   }
+  if (passed_in_private > 0) fmt::print("  and {} private cases passed\n", passed_in_private);
 }
 
 void print_measurements(const Evaluation& evaluation) {
@@ -126,7 +134,7 @@ int check_command(const Options& options) {
     if (not_built) return *not_built;
     Evaluation judged = tools->judge->check(tools->builds->subject_of(candidate, candidate.id), cases);
     if (!options.json()) {
-      print_checks(judged);
+      print_checks(tools->problem, judged);
       if (const std::string replay = replay_command(options, tools->problem, judged); !replay.empty())
         fmt::print("to see the same failure again: {}\n", replay);
     }
