@@ -2,9 +2,16 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <string>
+
+#include "base/files.h"
+#include "build/source_scan.h"
+
 namespace kbeam {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 struct Refused {
@@ -61,6 +68,23 @@ TEST(SourceRules, admits_honest_source) {
         "#ifdef __has_include\n#endif", "asm volatile(\"vzeroupper\");",
         "int included = 1, import = 2;"})
     EXPECT_FALSE(find_refusal(source, SourceOrigin::candidate).has_value()) << source;
+}
+
+TEST(SourceRules, admits_every_candidate_of_this_project) {
+  int candidates = 0;
+  for (const fs::directory_entry& entry :
+       fs::recursive_directory_iterator(KBEAM_SOURCE_DIR "/problems")) {
+    const std::string kind = entry.path().parent_path().filename().string();
+    if (entry.path().extension() != ".cpp" || (kind != "sketches" && kind != "known_good"))
+      continue;
+    const auto source = read_file(entry.path());
+    ASSERT_TRUE(source.ok());
+    const auto refusal = find_refusal(*source, SourceOrigin::candidate);
+    EXPECT_FALSE(refusal.has_value()) << entry.path() << ": " << refusal->sentence;
+    EXPECT_THAT(scan_knobs(*source).mistakes, testing::IsEmpty()) << entry.path();
+    ++candidates;
+  }
+  EXPECT_GT(candidates, 0);
 }
 
 TEST(SourceRules, a_baseline_may_include_its_library) {

@@ -28,14 +28,14 @@ TEST(SourceScan, reads_a_knob) {
 }
 
 TEST(SourceScan, reads_names_words_signs_and_long_types_over_several_lines) {
-  const SourceKnobs found = clean_scan(R"cpp(
+  const SourceKnobs found = clean_scan(R"text(
     KBEAM_KNOB(const unsigned int, kShift, -1,
                -1,  // none
                0);
     KBEAM_KNOB(bool, kPacked, true, true, false);
     KBEAM_KNOB(kbeam::Order, kOrder, Order::rows, Order::rows, ::Order::columns);
     KBEAM_KNOB(int, kWidth, kbeam::kNativeFloats, 8, kbeam::kNativeFloats);
-  )cpp");
+  )text");
   ASSERT_EQ(found.knobs.size(), 4u);
   EXPECT_EQ(found.knobs[0].type, "const unsigned int");
   EXPECT_THAT(found.knobs[0].choices, ElementsAre("-1", "0"));
@@ -45,11 +45,11 @@ TEST(SourceScan, reads_names_words_signs_and_long_types_over_several_lines) {
 }
 
 TEST(SourceScan, reads_a_constraint) {
-  const SourceKnobs found = clean_scan(R"cpp(
+  const SourceKnobs found = clean_scan(R"text(
     KBEAM_REQUIRE(kPanel % kWidth == 0 && kPanel <= std::max(64, kWidth),
                   "a panel holds "
                   "whole vectors, (always)");
-  )cpp");
+  )text");
   ASSERT_EQ(found.constraints.size(), 1u);
   EXPECT_EQ(found.constraints[0].condition,
             "kPanel % kWidth == 0 && kPanel <= std::max(64, kWidth)");
@@ -57,19 +57,19 @@ TEST(SourceScan, reads_a_constraint) {
 }
 
 TEST(SourceScan, ignores_comments_strings_raw_strings_and_macro_definitions) {
-  const SourceKnobs found = clean_scan(R"cpp(
+  const SourceKnobs found = clean_scan(R"text(
     // KBEAM_KNOB(int, a, 1, 1);
-     // a comment that goes on \
+    // a comment that goes on \
        KBEAM_KNOB(int, b, 1, 1);
     /* KBEAM_KNOB(int, c, 1, 1); */
     const char* d = "KBEAM_KNOB(int, d, 1, 1) \" KBEAM_KNOB(int, d, 1, 1)";
     const char* e = R"x(KBEAM_KNOB(int, e, 1, 1) )" KBEAM_KNOB(int, e, 1, 1) )x";
-    const char f = '"';
-    KBEAM_KNOB(int, kFound, 1, 1);
-#define KNOB(x) KBEAM_KNOB(int, x, 1, 1)
-#define LONG KBEAM_KNOB(int, g, 1, 1)
+    const char f = '"'; KBEAM_KNOB(int, kFound, 1, 1);
+    #define KNOB(x) KBEAM_KNOB(int, x, 1, 1)
+    #define LONG \
+       KBEAM_KNOB(int, g, 1, 1)
     int MY_KBEAM_KNOB(int, int, int, int);
-  )cpp");
+  )text");
   ASSERT_EQ(found.knobs.size(), 1u);
   EXPECT_EQ(found.knobs[0].name, "kFound");
 }
