@@ -29,6 +29,7 @@ struct Record {
   bool told = false;
   Verdict verdict = Verdict::engine_failed;
   std::map<std::string, double> speedup;  // as screened, corrected by confirmations
+  double mean = 0;  // geometric, over the cases; 0 unless all of them were timed
 };
 
 class BeamSearch final : public Search {
@@ -44,7 +45,7 @@ class BeamSearch final : public Search {
     if (lookahead_.empty()) return propose();
     const std::string next = lookahead_.front();
     lookahead_.pop_front();
-    return record(next).proposal;
+    return find_record(next)->proposal;
   }
 
   void tell(const Observation& observation) override;
@@ -62,7 +63,8 @@ class BeamSearch final : public Search {
   std::optional<Candidate> find(const std::string& candidate_id) const override;
 
  private:
-  Record& record(const std::string& id) { return records_.at(id); }
+  Record* find_record(const std::string& id);
+  const Record* find_record(const std::string& id) const;
   std::size_t add_sketch(Sketch sketch);
   std::size_t find_sketch(const std::string& source) const;
   void put_one_of_each_family_first();
@@ -94,12 +96,12 @@ class BeamSearch final : public Search {
   Beam beam_;
   Random random_;
   std::deque<SketchTuning> sketches_;
-  std::set<std::string> known_sources_;  // normalised
-  std::deque<std::size_t> untried_;      // sketches whose default was not proposed
-  std::size_t opening_sketches_ = 0;     // those that make() was given
-  std::map<std::string, Record> records_;
-  std::vector<std::string> order_;     // of records_
-  std::deque<std::string> lookahead_;  // proposed while absorbing, not asked for yet
+  std::set<std::string> known_sources_;       // normalised
+  std::deque<std::size_t> untried_;           // sketches whose default was not proposed
+  std::size_t opening_sketches_ = 0;          // those that make() was given
+  std::deque<Record> records_;                // in the order of the proposals
+  std::map<std::string, std::size_t> index_;  // candidate id -> record
+  std::deque<std::string> lookahead_;         // proposed while absorbing, not asked for yet
   ChampionBoard board_;
 };
 
@@ -224,8 +226,8 @@ Proposal BeamSearch::register_proposal(Proposal proposal, std::size_t sketch,
                                        const KnobValues& knobs) {
   const std::string id = proposal.candidate.id;
   if (sketch != kNoSketch) ++beam_.family(family_of(sketch)).in_flight;
-  order_.push_back(id);
-  Record& made = records_[id];
+  index_[id] = records_.size();
+  Record& made = records_.emplace_back();
   made.proposal = std::move(proposal);
   made.sketch = sketch;
   made.knobs = knobs;
@@ -235,9 +237,9 @@ Proposal BeamSearch::register_proposal(Proposal proposal, std::size_t sketch,
 // ---- being told
 
 void BeamSearch::tell(const Observation& observation) {
-  const auto found = records_.find(observation.candidate_id);
-  if (found == records_.end()) return;
-  Record& told = found->second;
+  Record* found = find_record(observation.candidate_id);
+  if (!found) return;
+  Record& told = *found;
   if (std::exchange(told.in_flight, false) && told.sketch != kNoSketch)
     --beam_.family(family_of(told.sketch)).in_flight;
   if (observation.verdict == Verdict::engine_failed) return;
@@ -245,6 +247,7 @@ void BeamSearch::tell(const Observation& observation) {
   const Verdict before = std::exchange(told.verdict, observation.verdict);
   const bool accepted = observation.verdict == Verdict::accepted;
   told.speedup = accepted ? observation.speedup : std::map<std::string, double>{};
+  told.mean = geometric_mean(told);
   if (first) beam_.count_evaluation();
   if (told.sketch == kNoSketch) return;
 
@@ -295,13 +298,12 @@ void BeamSearch::refresh_best(FamilyState& state) const {
   }
   state.best_candidate.clear();
   state.best_speedup = 0;
-  for (const std::string& id : order_) {
-    const Record& record = records_.at(id);
-    if (record.sketch == kNoSketch || family_of(record.sketch) != state.name) continue;
-    const double mean = geometric_mean(record);
-    if (mean <= state.best_speedup) continue;
-    state.best_speedup = mean;
-    state.best_candidate = id;
+  for (const Record& record : records_) {
+    if (record.mean <= state.best_speedup || record.sketch == kNoSketch ||
+        family_of(record.sketch) != state.name)
+      continue;
+    state.best_speedup = record.mean;
+    state.best_candidate = record.proposal.candidate.id;
   }
 }
 
@@ -318,9 +320,9 @@ double BeamSearch::geometric_mean(const Record& record) const {
 void BeamSearch::absorb(const Candidate& candidate, const Observation& observation) {
   const bool ahead =
       std::find(lookahead_.begin(), lookahead_.end(), candidate.id) != lookahead_.end();
-  if (ahead || !records_.contains(candidate.id)) {
+  if (ahead || !index_.contains(candidate.id)) {
     look_ahead();
-    if (!records_.contains(candidate.id)) absorb_foreign(candidate);
+    if (!index_.contains(candidate.id)) absorb_foreign(candidate);
     std::erase(lookahead_, candidate.id);
   }
   Observation known = observation;
@@ -372,12 +374,13 @@ void BeamSearch::absorb_foreign(const Candidate& candidate) {
 // their defaults.
 void BeamSearch::drop_lookahead_of(std::size_t sketch, const KnobValues& knobs) {
   const auto same = std::find_if(lookahead_.begin(), lookahead_.end(), [&](const std::string& id) {
-    return record(id).sketch == sketch && record(id).knobs == knobs;
+    const Record& record = *find_record(id);
+    return record.sketch == sketch && record.knobs == knobs;
   });
   if (same == lookahead_.end()) return;
   --beam_.family(family_of(sketch)).in_flight;
-  std::erase(order_, *same);
-  records_.erase(*same);
+  find_record(*same)->sketch = kNoSketch;
+  index_.erase(*same);
   lookahead_.erase(same);
 }
 
@@ -410,12 +413,11 @@ const Record* BeamSearch::best_challenger(const std::string& case_name) const {
   const Champion* champion = board_.find(case_name);
   double to_beat = champion ? champion->speedup * (1 + config_.challenge_margin) : 0;
   const Record* best = nullptr;
-  for (const std::string& id : order_) {
-    const Record& record = records_.at(id);
+  for (const Record& record : records_) {
     const auto speedup = record.speedup.find(case_name);
     const bool fit =
         record.sketch != kNoSketch && speedup != record.speedup.end() && speedup->second > to_beat;
-    if (!fit || !board_.may_challenge(case_name, id)) continue;
+    if (!fit || !board_.may_challenge(case_name, record.proposal.candidate.id)) continue;
     to_beat = speedup->second;
     best = &record;
   }
@@ -440,9 +442,9 @@ void BeamSearch::crown(const Champion& champion) {
   correct(champion.candidate_id, champion.case_name, champion.speedup);
   if (changed) {
     beam_.note_champion();
-    const auto found = records_.find(champion.candidate_id);
-    if (found != records_.end() && found->second.sketch != kNoSketch)
-      beam_.family(family_of(found->second.sketch)).state.since_gain = 0;
+    const Record* found = find_record(champion.candidate_id);
+    if (found && found->sketch != kNoSketch)
+      beam_.family(family_of(found->sketch)).state.since_gain = 0;
   }
   beam_.judge(standings());
 }
@@ -451,27 +453,38 @@ void BeamSearch::refuse(const std::string& case_name, const std::string& candida
                         const std::string&) {
   board_.close_challenge(case_name, candidate_id);
   // It did not beat the champion, so its screen was too good: nothing climbs from luck.
-  const auto found = records_.find(candidate_id);
+  const Record* found = find_record(candidate_id);
   const Champion* champion = board_.find(case_name);
-  if (found == records_.end() || !champion) return;
-  const auto speedup = found->second.speedup.find(case_name);
-  if (speedup == found->second.speedup.end()) return;
+  if (!found || !champion) return;
+  const auto speedup = found->speedup.find(case_name);
+  if (speedup == found->speedup.end()) return;
   correct(candidate_id, case_name, std::min(speedup->second, champion->speedup));
   beam_.judge(standings());
 }
 
 void BeamSearch::correct(const std::string& candidate_id, const std::string& case_name,
                          double speedup) {
-  const auto found = records_.find(candidate_id);
-  if (found == records_.end() || found->second.sketch == kNoSketch) return;
-  Record& record = found->second;
+  Record* found = find_record(candidate_id);
+  if (!found || found->sketch == kNoSketch) return;
+  Record& record = *found;
   if (record.verdict != Verdict::accepted) return;
   record.speedup[case_name] = speedup;
+  record.mean = geometric_mean(record);
   sketches_[record.sketch].correct(record.knobs, case_name, speedup);
   refresh_best(beam_.family(family_of(record.sketch)).state);
 }
 
 // ---- what is known
+
+Record* BeamSearch::find_record(const std::string& id) {
+  const auto found = index_.find(id);
+  return found == index_.end() ? nullptr : &records_[found->second];
+}
+
+const Record* BeamSearch::find_record(const std::string& id) const {
+  const auto found = index_.find(id);
+  return found == index_.end() ? nullptr : &records_[found->second];
+}
 
 std::vector<FamilyState> BeamSearch::families() const {
   std::vector<FamilyState> states;
@@ -480,9 +493,9 @@ std::vector<FamilyState> BeamSearch::families() const {
 }
 
 std::optional<Candidate> BeamSearch::find(const std::string& candidate_id) const {
-  const auto found = records_.find(candidate_id);
-  if (found == records_.end()) return std::nullopt;
-  return found->second.proposal.candidate;
+  const Record* found = find_record(candidate_id);
+  if (!found) return std::nullopt;
+  return found->proposal.candidate;
 }
 
 }  // namespace

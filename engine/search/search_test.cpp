@@ -343,8 +343,9 @@ TEST(Search, AbsorbsAHandWrittenCandidateThatLeavesKnobsOut) {
   const auto search = Search::make(campaign.config(), campaign.sketches());
   Candidate by_hand;
   by_hand.family = "unblocked";
-  by_hand.rows.push_back(
-      {.source = "code unblocked", .knobs = {}});  // all defaults: the first proposal
+  by_hand.rows.push_back({.source = "code unblocked",
+                          .source_name = "",
+                          .knobs = {}});  // all defaults: the first proposal
   by_hand.id = candidate_id(by_hand);
   search->absorb(by_hand, {by_hand.id, Verdict::accepted, {{"n16", 2.0}}});
   for (int i = 0; i < 60; ++i) {
@@ -361,7 +362,7 @@ TEST(Search, AnUnknownSourceCanWinButIsNotTuned) {
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(campaign.step(*search));
   Candidate by_hand;
   by_hand.family = "handmade";
-  by_hand.rows.push_back({.source = "something else", .knobs = {{"kX", "3"}}});
+  by_hand.rows.push_back({.source = "something else", .source_name = "", .knobs = {{"kX", "3"}}});
   by_hand.id = candidate_id(by_hand);
   search->absorb(by_hand, {by_hand.id, Verdict::accepted, {{"n16", 20.0}}});
   const auto challenges = search->challenges();
@@ -382,8 +383,7 @@ TEST(Search, APortfolioIsRememberedButNeverAChampion) {
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(campaign.step(*search));
   Candidate portfolio;
   portfolio.family = "portfolio";
-  portfolio.rows = {{.source = "code simd", .axis_most = 31},
-                    {.source = "code blocked", .axis_least = 32}};
+  portfolio.rows = {{"code simd", "", {}, 0, 31}, {"code blocked", "", {}, 32, INT64_MAX}};
   portfolio.id = candidate_id(portfolio);
   search->absorb(portfolio, {portfolio.id, Verdict::accepted, {{"n16", 99.0}}});
   EXPECT_TRUE(search->find(portfolio.id).has_value());
