@@ -1,7 +1,7 @@
 // kbeam-runner: the process that a candidate lives in. Maps what the judge gave it, makes its
 // threads, closes the doors behind itself, and only then loads the candidate. It stops itself after
 // every command and has no clock, no expected values and no verdict.
-#include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -22,6 +22,8 @@
 
 namespace kbeam::runner {
 namespace {
+
+constexpr int kMostArenas = 8;
 
 [[noreturn]] void give_up(const char* what) {
   std::perror(what);
@@ -66,6 +68,9 @@ Filters make_filters(const control::Settings& settings) {
 }
 
 [[noreturn]] void serve(control::Page& page) {
+  // Every further arena of malloc reserves 64 MiB, and address space is what the memory limit
+  // counts.
+  mallopt(M_ARENA_MAX, kMostArenas);
   const HostMemory memory{
       map_descriptor(control::kInputFd, page.settings.input_bytes, PROT_READ),
       map_descriptor(control::kOutputFd, page.settings.output_bytes, PROT_READ | PROT_WRITE)};

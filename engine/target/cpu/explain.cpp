@@ -31,6 +31,10 @@ std::string name_of_signal(int number) {
 
 RunnerFailure explain_bad_access(const Incident& incident, const CallMemory& memory) {
   const Fault& hint = incident.hint;
+  // Without a hint the handler could not run: the signal was blocked or the handler's stack was
+  // gone.
+  if (hint.signal != incident.event.number)
+    return {Verdict::crashed, "used memory that it does not own, " + incident.during};
   const char* verb = hint.is_write != 0 ? "wrote" : "read";
   const std::string& during = incident.during;
   if (hint.region == Region::scratch)
