@@ -130,6 +130,7 @@ class GccCompiler final : public Compiler {
  private:
   Words language_flags() const;
   Words link_flags(const Words& libraries) const;
+  Result<Artifact> find_or_build(const BuildRequest& request);
   void hash_surroundings(Hasher& hasher, const Words& flags) const;
   std::string key_of(const BuildRequest& request) const;
   Result<Artifact> build_new(const std::string& key, const BuildRequest& request);
@@ -218,6 +219,13 @@ Result<ProcessOutcome> GccCompiler::run(Words arguments, const fs::path& folder,
 }
 
 Result<Artifact> GccCompiler::build(const BuildRequest& request) {
+  ASSIGN_OR_RETURN(Artifact artifact, find_or_build(request));
+  artifact.log = printable(artifact.log);
+  artifact.reason = printable(artifact.reason);
+  return artifact;
+}
+
+Result<Artifact> GccCompiler::find_or_build(const BuildRequest& request) {
   if (request.source.size() > kMostSourceBytes)
     return failed(Verdict::build_failed,
                   "the source is larger than " + std::to_string(kMostSourceBytes) + " bytes");
@@ -244,6 +252,8 @@ Result<Artifact> GccCompiler::build_new(const std::string& key, const BuildReque
   ASSIGN_OR_RETURN(CacheDraft draft, cache_.start());
   ASSIGN_OR_RETURN(Built built, compile_in(draft.folder(), request));
   built.artifact.key = key;
+  built.artifact.log = printable(built.artifact.log);  // JSON holds UTF-8 only
+  built.artifact.reason = printable(built.artifact.reason);
   built.artifact.build_s = static_cast<double>(clock.monotonic_ns() - started_ns) * 1e-9;
   if (!built.repeatable) return std::move(built.artifact);
   return cache_.keep(std::move(draft), std::move(built.artifact));
@@ -309,7 +319,7 @@ Result<fs::path> GccCompiler::build_problem(const fs::path& code) {
     return Error{ErrorCode::bad_input, "compile " + source.string(),
                  explain_failure(outcome, options_.limits).reason + "\n" + outcome.output,
                  "correct the problem's code"};
-  artifact.log = outcome.output;
+  artifact.log = printable(outcome.output);
   ASSIGN_OR_RETURN(const Artifact kept, cache_.keep(std::move(draft), std::move(artifact)));
   return kept.module;
 }

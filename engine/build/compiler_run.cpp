@@ -34,6 +34,36 @@ std::string first_error(std::string_view log) {
   return "the compiler failed without naming an error";
 }
 
+// The length of the well-formed UTF-8 character at the start of `text`, which is not empty; 0 when
+// there is none.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const auto continues = [&](std::size_t i) { return byte(i) >= 0x80 && byte(i) <= 0xBF; };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) return continues(1) ? 2 : 0;
+  if (lead >= 0xE0 && lead <= 0xEF) {
+    const bool overlong = lead == 0xE0 && byte(1) < 0xA0;
+    const bool surrogate = lead == 0xED && byte(1) > 0x9F;
+    return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (lead >= 0xF0 && lead <= 0xF4) {
+    const bool overlong = lead == 0xF0 && byte(1) < 0x90;
+    const bool too_large = lead == 0xF4 && byte(1) > 0x8F;
+    return continues(1) && continues(2) && continues(3) && !overlong && !too_large ? 4 : 0;
+  }
+  return 0;
+}
+
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1)
+    return (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F;
+  return character.size() == 2 && first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
 bool has(std::string_view log, std::string_view words) {
   return log.find(words) != std::string_view::npos;
 }
@@ -81,6 +111,21 @@ BuildFailure explain_failure(const ProcessOutcome& outcome, const BuildLimits& l
     return {Verdict::build_failed, "the compiler met an error of its own: " + first_error(log),
             true};
   return {Verdict::build_failed, first_error(log), true};
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 0 || is_control(character))
+      result += '?';
+    else
+      result += character;
+    text.remove_prefix(character.size());
+  }
+  return result;
 }
 
 }  // namespace kbeam

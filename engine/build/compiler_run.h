@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/process.h"
@@ -33,5 +34,9 @@ struct BuildFailure {
 };
 // For an outcome that is no success.
 BuildFailure explain_failure(const ProcessOutcome& outcome, const BuildLimits& limits);
+
+// Text that a candidate had a hand in, made safe for terminals and JSON: bytes that are no UTF-8
+// and control characters other than line ends and tabs become '?'.
+std::string printable(std::string_view text);
 
 }  // namespace kbeam

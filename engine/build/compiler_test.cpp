@@ -425,6 +425,27 @@ TEST(Compiler, a_missing_compiler_is_an_error_with_advice) {
   EXPECT_THAT(made.error().text(), HasSubstr("could not find the compiler no-such-g++"));
 }
 
+TEST_P(CompilerTest, text_from_the_source_reaches_people_as_plain_text) {
+  for (int look = 0; look < 2; ++look) {  // the second from the cache
+    const Artifact artifact = build(candidate("escape", "#error \x1b[31m \xff \xe2\x82\xac\n"));
+    EXPECT_EQ(artifact.verdict, Verdict::build_failed);
+    EXPECT_EQ(artifact.log.find('\x1b'), std::string::npos);
+    EXPECT_EQ(artifact.log.find('\xff'), std::string::npos);
+    EXPECT_EQ(artifact.from_cache, look == 1);
+  }
+  EXPECT_THAT(build(candidate("escape", "#include \"\x1b\xff\"")).reason, HasSubstr("\"??\""));
+}
+
+TEST(Compiler, printable_keeps_utf8_and_replaces_the_rest) {
+  const std::string good = "a\tb\n\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80";
+  EXPECT_EQ(printable(good), good);
+  EXPECT_EQ(printable("\x1b[1m\r\x7f"), "?[1m??");
+  EXPECT_EQ(printable("\xc2\x9b"), "?");                    // a control character in UTF-8
+  EXPECT_EQ(printable("\xc0\xaf \xed\xa0\x80"), "?? ???");  // overlong, surrogate
+  EXPECT_EQ(printable("\xe2\x82"), "??");                   // cut short
+  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "????");         // beyond Unicode
+}
+
 TEST(Compiler, explains_failures_that_are_not_the_sources) {
   const BuildLimits limits;
   EXPECT_EQ(
