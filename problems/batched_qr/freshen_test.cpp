@@ -140,6 +140,23 @@ TEST(Freshening, ChangesNothingButOrderSignsAndOneScale) {
   }
 }
 
+// A sign for every row and one for every column, not one for the matrix.
+TEST(Freshening, DrawsSignsByRowAndByColumn) {
+  const Case one = make_case(1, 30, 30, "row_graded");  // the rows stay in place
+  CaseMemory base = generated(one, 1);
+  CaseMemory fresh = freshened(one, base, 3);
+  const auto flipped = [&](std::int64_t i, std::int64_t j) {
+    return std::signbit(base.a(0)[j * 30 + i]) != std::signbit(fresh.a(0)[j * 30 + i]);
+  };
+  int rows = 0, columns = 0;
+  for (std::int64_t i = 0; i < 30; ++i) {
+    rows += flipped(i, 0) ? 1 : 0;
+    columns += flipped(0, i) ? 1 : 0;
+  }
+  EXPECT_THAT(rows, testing::AllOf(testing::Gt(3), testing::Lt(27)));
+  EXPECT_THAT(columns, testing::AllOf(testing::Gt(3), testing::Lt(27)));
+}
+
 TEST(Freshening, KeepsShapesThatARowPermutationWouldBreak) {
   for (const char* family : {"upper", "kahan", "diagonal", "identity", "band"}) {
     const Case one = make_case(4, 40, 40, family);

@@ -216,6 +216,38 @@ TEST(FullCheck, IsNotFooledByAnythingNotFinite) {
   EXPECT_EQ(inspect(one, memory).verdict(), "not_finite");
 }
 
+TEST(FullCheck, SaysWhichTauLeavesItsRange) {
+  const Case one = make_case(2, 8, 8, "dense");
+  for (const float tau : {0.9f, 2.1f, -1.5f}) {
+    CaseMemory memory = run_case(one, Candidate("known_good/unblocked").plan());
+    memory.tau(1)[3] = tau;
+    const Judgement judgement = inspect(one, memory);
+    EXPECT_EQ(judgement.rejection, "wrong_value") << tau;
+    EXPECT_THAT(judgement.sentence, testing::HasSubstr("matrix 1, tau 3")) << tau;
+    EXPECT_THAT(judgement.sentence, testing::HasSubstr("between 1 and 2")) << tau;
+  }
+}
+
+// The second of two equal columns leaves only rounding, so a wrong tau there shows in no column of
+// R.
+TEST(BothChecks, JudgeOrthogonalityOnItsOwn) {
+  const Case one = make_case(1, 20, 2, "dense");
+  CaseMemory memory(one);
+  problem_code().generate(CaseAdapter(one), 1, memory.inputs());
+  std::copy_n(memory.a(0), 20, memory.a(0) + 20);
+  memory.run(Candidate("known_good/left_looking").plan());
+  ASSERT_EQ(inspect(one, memory).verdict(), "accepted");
+  ASSERT_NE(memory.tau(0)[1], 0);
+  memory.tau(0)[1] = 1.5f;
+  for (const CheckDepth depth : {CheckDepth::full, CheckDepth::quick}) {
+    const Judgement judgement = inspect(one, memory, {depth});
+    EXPECT_EQ(judgement.verdict(), "wrong_value") << judgement.text();
+    EXPECT_TRUE(judgement.rejection.empty()) << judgement.text();
+    EXPECT_GT(judgement.value("orthogonality"), 2);
+    EXPECT_LT(judgement.value("column_residual"), 40);
+  }
+}
+
 // Beyond FLT_MAX / 4 a correct factorisation may overflow, but finite results are judged like any
 // others.
 TEST(FullCheck, AsksForFiniteResultsOnlyWhereTheyCanBe) {
