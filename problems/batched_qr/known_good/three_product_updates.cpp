@@ -1,6 +1,5 @@
-// Updates with operands split into two TF32 halves and three products kept, as a tensor core would
-// do it: the least accurate arithmetic that the FP32 grade welcomes. Columns are scaled by powers
-// of two first.
+// Updates with operands split into two TF32 halves and three products kept, as tensor cores would
+// do it: FP32 grade at every size. Columns are scaled by powers of two first.
 #include <kbeam/candidate.h>
 
 #include <algorithm>
