@@ -105,7 +105,6 @@ Result<History> CampaignLog::replay(Search& search,
         if (known == candidates.end())
           return damaged("an observation", "no candidate " + observation.candidate_id);
         search.absorb(known->second, observation);
-        (void)search.challenges();  // answered by the champion and refusal events that follow
         ++history.evaluations;
         if (blame_of(*verdict) == Blame::candidate) ++history.rejects[*verdict];
       } else if (event.kind == "champion") {

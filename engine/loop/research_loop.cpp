@@ -28,7 +28,7 @@
 namespace kbeam {
 namespace {
 
-constexpr std::size_t kBuildsAhead = 2;
+constexpr int kBuildsAhead = 2;
 constexpr int kMostEngineFailures = 5;  // in a row: then the machine is unfit and the run stops
 constexpr int kPromotionAttempts =
     3;  // a portfolio that fails sealed checks loses the row that failed
@@ -181,6 +181,7 @@ Result<void> Campaign::open_archive() {
   SearchConfig config;
   config.seed = setup_.config.seed;
   config.beam = setup_.config.beam;
+  config.in_flight = kBuildsAhead;
   for (const auto& [name, value] : regime_points(setup_.problem)) config.cases.push_back(name);
   search_ = Search::make(config, std::move(sketches));
   if (resumed) {
@@ -195,8 +196,12 @@ Result<void> Campaign::open_archive() {
 
 Sketch Campaign::make_sketch(const Submission& submission) const {
   const SourceKnobs scanned = scan_knobs(submission.source);
-  return {submission.idea, submission.source, submission.source_name, scanned.knobs,
-          scanned.constraints};
+  return {.idea = submission.idea,
+          .source = submission.source,
+          .source_name = submission.source_name,
+          .knobs = scanned.knobs,
+          .constraints = scanned.constraints,
+          .normalised_source = normalised_source(submission.source)};
 }
 
 Result<void> Campaign::establish_baseline() {
@@ -269,7 +274,7 @@ Result<void> Campaign::take_inbox() {
 }
 
 void Campaign::fill_pipeline() {
-  while (builds_->in_flight() < kBuildsAhead) {
+  while (builds_->in_flight() < static_cast<std::size_t>(kBuildsAhead)) {
     std::optional<Proposal> proposal = search_->ask();
     if (!proposal) return;
     builds_->push(proposal->candidate);
