@@ -312,7 +312,7 @@ function attemptRow(attempt) {
   const button = node(node(row, "td", { class: "number soft" }), "button",
                       { type: "button", class: "open", "aria-expanded": "false", "aria-label": `Attempt ${attempt.number}` }, attempt.number);
   node(node(row, "td", { class: "wide name" }), "code", {}, attempt.candidate);
-  const family = node(row, "td");
+  const family = node(row, "td", { class: "family" });
   node(family, "span", { class: "dot", style: `--swatch: ${colourOf(attempt.family)}` });
   family.append(attempt.family);
   node(row, "td", { class: "wider knobs" }, attempt.knobs);
