@@ -97,7 +97,7 @@ int dispatch(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
-    fmt::print("{}", chosen.empty() ? app.help() : chosen.front()->help());
+    fmt::print("{}\n", chosen.empty() ? app.help() : chosen.front()->help("kbeam"));
     return kDone;
   } catch (const CLI::CallForVersion& version) {
     fmt::print("{}\n", version.what());
@@ -106,7 +106,7 @@ int dispatch(int argc, char** argv) {
     const auto chosen = app.get_subcommands();
     const Command* const command = chosen.empty() ? nullptr : by_app.at(chosen.front());
     if (command == nullptr && argc == 1) {
-      fmt::print("{}", app.help());
+      fmt::print("{}\n", app.help());
       return kBadInput;
     }
     fmt::print(stderr, "kbeam{}: {}\n", command == nullptr ? "" : " " + command->name, mistake.what());

@@ -1,3 +1,4 @@
+// Commands in the order in which a candidate meets them: load, plan, lay out, call.
 #include "runner/candidate_host.h"
 
 #include <dlfcn.h>

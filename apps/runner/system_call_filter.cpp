@@ -1,3 +1,4 @@
+// The lists of system calls, and how they become two filter programs.
 #include "runner/system_call_filter.h"
 
 #include <fcntl.h>

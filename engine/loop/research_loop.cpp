@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/entropy.h"
@@ -107,6 +108,7 @@ class Campaign {
   std::map<std::string, std::string> objects_seen_;  // object hash -> candidate id
   std::map<std::string, Observation> observations_;  // by candidate id
   StopReason stop_reason_ = StopReason::running;
+  std::string lock_holder_;
   std::optional<Promotion> promotion_;
   std::string not_promoted_because_;
 };
@@ -143,7 +145,8 @@ Result<void> Campaign::open_tools() {
   options.grade = setup_.grade;
   options.seed = setup_.config.seed;
   options.on_lock_wait = [this](const std::string& holder) {
-    progress_.event("waiting for the timing lock of this machine, held by " + holder);
+    if (std::exchange(lock_holder_, holder) != holder)  // said once a holder, not once a measurement
+      progress_.event("waiting for the timing lock of this machine, held by " + holder);
   };
   judge_ = std::make_unique<Judge>(setup_.problem, library_->code(), options, clock_);
   // Made before the pin below: builds may use every CPU, at idle priority.
