@@ -77,12 +77,12 @@ fs::path BuildCache::place_of(const std::string& key) const {
 
 std::optional<Artifact> BuildCache::find(const std::string& key) const {
   const fs::path place = place_of(key);
-  if (!fs::exists(place)) return std::nullopt;
+  std::error_code trouble;
+  if (!fs::exists(place, trouble)) return std::nullopt;
   std::optional<Artifact> artifact = read_entry(place);
   if (!artifact || artifact->key != key) {
     // Renamed first, so that nobody meets it half removed.
     const auto grave = start();
-    std::error_code trouble;
     if (grave.ok()) fs::rename(place, grave->folder() / "damaged", trouble);
     return std::nullopt;
   }

@@ -329,6 +329,11 @@ Result<fs::path> GccCompiler::build_problem(const fs::path& code) {
 Result<std::unique_ptr<Compiler>> Compiler::make(Options options) {
   options.contract_include = fs::absolute(options.contract_include);
   options.cache = fs::absolute(options.cache);
+  std::error_code trouble;
+  fs::create_directories(options.cache, trouble);
+  if (trouble)
+    return Error{ErrorCode::io, "make the build cache " + options.cache.string(), trouble.message(),
+                 "check free space and permissions, or choose another cache with XDG_CACHE_HOME"};
   ASSIGN_OR_RETURN(Toolchain toolchain, find_toolchain(options.command, options.march));
   ASSIGN_OR_RETURN(std::string contract_hash, hash_folder(options.contract_include, ".h"));
   CompilerSandbox sandbox = CompilerSandbox::detect(toolchain.prefix());

@@ -68,8 +68,9 @@ class CompilerTest : public testing::TestWithParam<const char*> {
 
   std::vector<fs::path> files_in_cache() const {
     std::vector<fs::path> files;
+    std::error_code none_yet;
     for (const fs::directory_entry& entry :
-         fs::recursive_directory_iterator(shared_cache() / GetParam() / "builds"))
+         fs::recursive_directory_iterator(shared_cache() / GetParam() / "builds", none_yet))
       if (entry.is_regular_file()) files.push_back(entry.path());
     return files;
   }
@@ -434,6 +435,16 @@ TEST_P(CompilerTest, text_from_the_source_reaches_people_as_plain_text) {
     EXPECT_EQ(artifact.from_cache, look == 1);
   }
   EXPECT_THAT(build(candidate("escape", "#include \"\x1b\xff\"")).reason, HasSubstr("\"??\""));
+}
+
+TEST(Compiler, a_cache_that_cannot_be_made_is_an_error) {
+  const fs::path file = testing::TempDir() + "kbeam_compiler_test_file";
+  ASSERT_TRUE(write_file(file, "").ok());
+  const auto made = Compiler::make({.contract_include = kContract, .cache = file / "cache"});
+  fs::remove(file);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, ErrorCode::io);
+  EXPECT_THAT(made.error().text(), HasSubstr("kbeam_compiler_test_file/cache"));
 }
 
 TEST(Compiler, printable_keeps_utf8_and_replaces_the_rest) {
