@@ -19,9 +19,9 @@ KBEAM_KNOB(int, kMatrices, 1, 1, 2, 3,
            4);                      // matrices in lockstep, to hide the square roots and divisions
 KBEAM_KNOB(int, kReload, 0, 0, 1);  // 1: broadcast the next pivot from memory, not by a shuffle
 KBEAM_KNOB(int, kFuse, 0, 0, 1);    // 1: apply one block and take the next one's dots in one pass
-KBEAM_KNOB(int, kChunk, 512, 32, 64, 128, 256, 512);  // rows a pass takes at a time
-KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // fetch ahead: 1 the next strips, 2 the next matrices
-KBEAM_KNOB(int, kStream, 0, 0, 1);       // 1: write H around the cache
+KBEAM_KNOB(int, kChunk, 128, 32, 64, 128);  // rows a pass takes at a time
+KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);     // fetch ahead: 1 the next strips, 2 the next matrices
+KBEAM_KNOB(int, kStream, 0, 0, 1);          // 1: write H around the cache
 KBEAM_REQUIRE(kReflectors <= kLanes, "a register tile holds at most one block of reflectors");
 KBEAM_REQUIRE(kReflectors* kStrips <= 32, "the register tile of W = V'A has to fit the registers");
 KBEAM_REQUIRE(kRows* kStrips <= 24, "the register tile of A -= V W has to fit the registers");

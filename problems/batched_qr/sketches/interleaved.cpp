@@ -24,8 +24,8 @@ namespace {
 using Lane = kbeam::Vector<float, kLanes>;
 using LaneBits = kbeam::Vector<std::int32_t, kLanes>;
 
-constexpr int kTiny = 8;         // up to this size the plain path is more accurate
-constexpr int kMostRows = 1024;  // above it, single sums lose too many digits
+constexpr int kTiny = 8;        // up to this size the plain path is more accurate
+constexpr int kMostRows = 256;  // above it, single sums lose too many digits
 constexpr std::int64_t kMostElements =
     256 * 256;  // above it, a group of matrices leaves every cache
 constexpr float kSafeLow = 0x1p-80f,
