@@ -1,3 +1,4 @@
+// Recording and running plans on teams of several sizes; every mistake that a plan can make.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <kbeam/cpu_plan.h>

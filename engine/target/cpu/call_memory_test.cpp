@@ -1,3 +1,4 @@
+// Layout, guard zones, poison and seals, without any process.
 #include "target/cpu/call_memory.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// The sentences, by kind of death.
 #include "target/cpu/explain.h"
 
 #include <fmt/format.h>

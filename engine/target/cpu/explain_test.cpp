@@ -1,3 +1,4 @@
+// Verdicts and sentences from made-up events and hints.
 #include "target/cpu/explain.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Patterns of every element type: written, damaged, left in place.
 #include "target/cpu/poison.h"
 
 #include <gtest/gtest.h>

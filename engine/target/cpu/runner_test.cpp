@@ -1,3 +1,4 @@
+// Honest candidates in real processes, and what the caller can do wrong.
 #include "target/cpu/runner.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// Deadlines against real child processes; no test waits for more than the kernel.
 #include "target/cpu/watchdog.h"
 
 #include <gtest/gtest.h>
