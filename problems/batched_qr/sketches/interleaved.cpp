@@ -265,7 +265,10 @@ Reflector reflector_from(Lane alpha, Lane tail) {
           select(empty, Lane{}, r.scale)};
 }
 
-void make_reflector(float* x, float* tau, int m, int j) {
+// Makes reflector j of column x. The kBefore columns left of x belong to the same block: their dots
+// with the new reflector go to gram.
+template <int kBefore>
+void make_reflector(float* x, std::int64_t column, float* tau, float* gram, int m, int j) {
   Lane sum[4] = {};
   int i = j + 1;
   for (; i + 4 <= m; i += 4)
@@ -274,11 +277,25 @@ void make_reflector(float* x, float* tau, int m, int j) {
   for (; i < m; ++i) sum[0] += get(x + i * kLanes) * get(x + i * kLanes);
   const Lane tail = (sum[0] + sum[1]) + (sum[2] + sum[3]);
   const Lane alpha = get(x + j * kLanes);
-  const bool safe = all((tail > kSafeLow) & (tail + alpha * alpha < kSafeHigh));
-  const Reflector r = safe ? reflector_from(alpha, tail) : reflector_rescaled(x, m, j);
+  Reflector r{alpha, Lane{}, Lane{}};
+  if (all((tail > kSafeLow) & (tail + alpha * alpha < kSafeHigh)))
+    r = reflector_from(alpha, tail);
+  else if (j + 1 < m)
+    r = reflector_rescaled(x, m, j);
   store(x + j * kLanes, r.beta);
   store(tau, r.tau);
-  for (i = j + 1; i < m; ++i) store(x + i * kLanes, get(x + i * kLanes) * r.scale);
+  const float* before = x - kBefore * column;
+  Lane dot[kBefore + 1];
+#pragma GCC unroll 4
+  for (int s = 0; s < kBefore; ++s) dot[s] = get(before + s * column + j * kLanes);
+  for (i = j + 1; i < m; ++i) {
+    const Lane v = get(x + i * kLanes) * r.scale;
+    store(x + i * kLanes, v);
+#pragma GCC unroll 4
+    for (int s = 0; s < kBefore; ++s) dot[s] += get(before + s * column + i * kLanes) * v;
+  }
+#pragma GCC unroll 4
+  for (int s = 0; s < kBefore; ++s) store(gram + (kBefore * kBlock + s) * kLanes, dot[s]);
 }
 
 // The dots of kCount columns at x with reflectors [j, j + kReflectors), whose columns start at v.
@@ -369,15 +386,6 @@ struct Work {
   }
 };
 
-// The dots of reflector j with those before it in its block.
-void take_gram(const Work& work, int j) {
-  for (int s = j / kBlock * kBlock; s < j; ++s) {
-    Lane dot[1][1];
-    take_dots<1, 1>(work.x(j), work.x(s), work.column, j, work.shape.m, dot);
-    store(work.gram_of(j) + (j % kBlock * kBlock + s % kBlock) * kLanes, dot[0][0]);
-  }
-}
-
 // Makes the reflectors of kCount columns that are up to date, and calls after(j) behind each.
 template <int kCount, typename After>
 void factor_columns(const Work& work, int first, After after) {
@@ -385,10 +393,9 @@ void factor_columns(const Work& work, int first, After after) {
     const auto own = [&]<int kOwn>(std::integral_constant<int, kOwn>) {
       const int j = first + kOwn;
       if (j >= work.shape.k) return;
-      make_reflector(work.x(j), work.tau(j), work.shape.m, j);
+      make_reflector<kOwn>(work.x(j), work.column, work.tau(j), work.gram_of(j), work.shape.m, j);
       after(j);
       if constexpr (kOwn + 1 < kCount) work.apply<1, kCount - kOwn - 1>(j, j + 1);
-      take_gram(work, j);
     };
     (own(std::integral_constant<int, c>{}), ...);
   }
