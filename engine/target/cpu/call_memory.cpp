@@ -184,6 +184,14 @@ void CallMemory::flush(int slot) const {
 }
 
 std::optional<RunnerFailure> CallMemory::inspect(int slot) const {
+  if (auto failure = inspect_guards(slot)) return failure;
+  // A write that went far reaches the guards of another slot.
+  for (std::size_t other = 0; other < slots_.size(); ++other)
+    if (auto failure = inspect_guards(static_cast<int>(other))) return failure;
+  return std::nullopt;
+}
+
+std::optional<RunnerFailure> CallMemory::inspect_guards(int slot) const {
   for (std::size_t tensor = 0; tensor < tensors_.size(); ++tensor) {
     if (tensors_[tensor].role != KBEAM_OUTPUT) continue;
     const std::size_t which = index(slot, tensor);

@@ -56,6 +56,7 @@ class CallMemory {
     return (extent.region == control::Region::inputs ? inputs_ : outputs_).data();
   }
   PoisonPattern pattern(std::size_t extent) const;
+  std::optional<RunnerFailure> inspect_guards(int slot) const;
   void poison_extent(std::size_t extent) const;
   Result<void> place_extents(control::Region region, int count, std::uint64_t key);
   void make_slots(int count);

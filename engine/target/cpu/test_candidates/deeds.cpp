@@ -27,6 +27,9 @@
 
 namespace {
 
+// Two pages past a tensor of 1000 floats: beyond its guard zone, before the next tensor.
+constexpr std::int64_t kFar = 2048;
+
 struct Call {
   Deed deed;
   std::int64_t n;
@@ -202,10 +205,10 @@ void misbehave(Call call, const float* a, float* h, char* scratch) {
       output[-1] = 1;
       break;
     case Deed::write_far_past_output:
-      output[call.n + 3 * 4096] = 1;
+      output[call.n + kFar] = 1;
       break;
     case Deed::read_far_past_input:
-      output[0] = input[call.n + 3 * 4096];
+      output[0] = input[call.n + kFar];
       break;
     case Deed::write_past_scratch:
       *(volatile char*)(scratch + 4096) = 1;
