@@ -14,10 +14,11 @@ KBEAM_KNOB(int, kLanes, 8, 4, 8, 16);    // matrices a vector
 KBEAM_KNOB(int, kBlock, 1, 1, 2, 3, 4);  // reflectors that are applied at once, to as many columns
 KBEAM_KNOB(int, kGroup, 1, 1, 2, 4,
            8);  // blocks of columns that share each load of a block of reflectors
-KBEAM_KNOB(int, kPipeline, 0, 0, 1);     // 1: pack and unpack other groups between the reflectors
-KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // groups fetched ahead of the one that is packed
-KBEAM_KNOB(int, kPad, 0, 0, 1, 3);       // empty vectors between columns, against 4 KiB aliasing
-KBEAM_KNOB(int, kStream, 0, 0, 1);       // 1: write H around the cache
+KBEAM_KNOB(int, kPipeline, 0, 0, 1);  // 1: pack and unpack other groups between the reflectors
+KBEAM_KNOB(int, kPrefetch, 0, 0, 1,
+           2);  // fetch a coming group: 1 while packing, 2 while applying blocks
+KBEAM_KNOB(int, kPad, 0, 0, 1, 3);  // empty vectors between columns, against 4 KiB aliasing
+KBEAM_KNOB(int, kStream, 0, 0, 1);  // 1: write H around the cache
 
 namespace {
 
@@ -162,7 +163,7 @@ void pack(const Group& group, std::int64_t element, std::int64_t vector, std::in
 #pragma GCC unroll 16
   for (int l = 0; l < kLanes; ++l) {
     tile[l] = get(group.a[l] + element);
-    if (kPrefetch > 0) __builtin_prefetch(group.a[l] + element + ahead, 0, 2);
+    if (kPrefetch == 1) __builtin_prefetch(group.a[l] + element + ahead, 0, 2);
   }
   transpose(tile);
 #pragma GCC unroll 16
@@ -298,6 +299,25 @@ void make_reflector(float* x, std::int64_t column, float* tau, float* gram, int 
   for (int s = 0; s < kBefore; ++s) store(gram + (kBefore * kBlock + s) * kLanes, dot[s]);
 }
 
+// Fetches memory in small bites, so that it comes in under arithmetic.
+class Fetcher {
+ public:
+  void aim(const float* from, std::int64_t elements) {
+    next_ = from;
+    last_ = from + std::max<std::int64_t>(0, elements - kLine);
+  }
+  void step() {
+    if (kPrefetch != 2) return;
+    __builtin_prefetch(next_, 0, 2);
+    next_ = std::min(next_ + kLine, last_);
+  }
+
+ private:
+  static constexpr int kLine = 16;
+  const float* next_ = nullptr;
+  const float* last_ = nullptr;
+};
+
 // The dots of kCount columns at x with reflectors [j, j + kReflectors), whose columns start at v.
 template <int kReflectors, int kCount>
 [[gnu::always_inline]] inline void take_dots(const float* v, const float* x, std::int64_t column,
@@ -330,7 +350,7 @@ template <int kReflectors, int kCount>
 // dots with each other.
 template <int kReflectors, int kCount>
 void apply_block(const float* v, const float* gram, const float* tau, float* x, std::int64_t column,
-                 int j, int m) {
+                 int j, int m, Fetcher& fetcher) {
   Lane w[kReflectors][kCount];
   take_dots<kReflectors, kCount>(v, x, column, j, m, w);
   // One after the other: w_r = tau_r (dot_r - sum over s < r of (v_r'v_s) w_s).
@@ -352,7 +372,9 @@ void apply_block(const float* v, const float* gram, const float* tau, float* x, 
       for (int r = 0; r < i; ++r) element -= get(v + r * column + (j + i) * kLanes) * w[r][c];
       store(at, element);
     }
+  Fetcher fetch = fetcher;
   for (int i = j + kReflectors; i < m; ++i) {
+    fetch.step();
     Lane row[kReflectors];
 #pragma GCC unroll 4
     for (int r = 0; r < kReflectors; ++r) row[r] = get(v + r * column + i * kLanes);
@@ -365,6 +387,7 @@ void apply_block(const float* v, const float* gram, const float* tau, float* x, 
       store(at, element);
     }
   }
+  fetcher = fetch;
 }
 
 // What factor_group keeps at hand. Reflector j's dots with those before it in its block are at
@@ -374,6 +397,7 @@ struct Work {
   const Shape& shape;
   float* gram;  // kBlock x kBlock vectors a block
   std::int64_t column;
+  Fetcher& fetcher;
 
   float* x(int c) const { return group.x + c * column; }
   float* tau(int j) const { return group.packed_tau + j * kLanes; }
@@ -382,7 +406,7 @@ struct Work {
   // Reflectors [j, j + kReflectors) on columns [c, c + kCount).
   template <int kReflectors, int kCount>
   void apply(int j, int c) const {
-    apply_block<kReflectors, kCount>(x(j), gram_of(j), tau(j), x(c), column, j, shape.m);
+    apply_block<kReflectors, kCount>(x(j), gram_of(j), tau(j), x(c), column, j, shape.m, fetcher);
   }
 };
 
@@ -461,7 +485,7 @@ void factor_packed(kbeam::Range range, const float* a, float* h, float* tau, flo
     return group;
   };
   const auto ahead_of = [&](std::int64_t first) {
-    return first + (kPrefetch + 1) * kLanes <= range.end ? kPrefetch * kLanes * elements : 0;
+    return first + 2 * kLanes <= range.end ? kLanes * elements : 0;
   };
   float* gram = scratch + (1 + kPipeline) * packed_floats(shape);
   Group current = group_at(range.begin), done = current;
@@ -469,7 +493,12 @@ void factor_packed(kbeam::Range range, const float* a, float* h, float* tau, flo
   for (std::int64_t b = range.begin; b < range.end; b += kLanes) {
     const bool more = b + kLanes < range.end;
     const Group next = more ? group_at(b + kLanes) : current;
-    const Work work{current, shape, gram, std::int64_t{shape.stride} * kLanes};
+    // Pipelined, the next group is packed by the end of this one, and the one behind it is wanted.
+    const std::int64_t wanted = b + (pipelined ? 2 : 1) * kLanes;
+    Fetcher fetcher;
+    fetcher.aim(a + std::min(wanted, range.end - 1) * elements,
+                std::clamp<std::int64_t>(range.end - wanted, 1, kLanes) * elements);
+    const Work work{current, shape, gram, std::int64_t{shape.stride} * kLanes, fetcher};
     if (pipelined) {
       const Group* leaving = b == range.begin ? nullptr : &done;
       const Group* coming = more ? &next : nullptr;
