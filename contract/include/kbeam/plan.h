@@ -4,10 +4,12 @@
 
 #include <kbeam/plan_abi.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <new>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -76,31 +78,58 @@ T* resolve(const WorkerScratch<T>& scratch, void* const* buffers, std::int32_t w
 }
 
 // A function and its arguments as plain bytes: the host copies them and hands them back in every
-// call.
+// call. Plans are compared byte by byte, so the gaps between arguments are zeroed (a std::tuple
+// would leave them undefined).
 template <typename Function, typename... Arguments>
-struct Closure {
-  static_assert(
-      (std::is_trivially_copyable_v<Arguments> && ...),
-      "plan arguments are numbers, plain structs, tensors and scratch; nothing that owns memory");
-  Function* function;
-  std::tuple<Arguments...> arguments;
+class Closure {
+  static_assert((std::is_trivially_copyable_v<Arguments> && ...),
+                "plan arguments are numbers, plain structs, tensors and scratch; nothing that owns "
+                "memory");
+  static_assert(((alignof(Arguments) <= 16) && ...),
+                "plan arguments are stored 16-byte aligned: pass a wide vector by its numbers");
+
+ public:
+  Closure(Function* function, const Arguments&... arguments) : function_(function) {
+    std::memset(bytes_, 0, sizeof bytes_);
+    std::size_t index = 0;
+    (std::memcpy(bytes_ + kOffsets[index++], &arguments, sizeof arguments), ...);
+  }
 
   static void call_once(const void* self, void* const* buffers, std::int64_t, std::int64_t,
                         std::int32_t worker) {
-    const auto& closure = *static_cast<const Closure*>(self);
-    std::apply(
-        [&](const auto&... argument) { closure.function(resolve(argument, buffers, worker)...); },
-        closure.arguments);
+    static_cast<const Closure*>(self)->apply(buffers, worker,
+                                             std::index_sequence_for<Arguments...>());
   }
   static void call_range(const void* self, void* const* buffers, std::int64_t begin,
                          std::int64_t end, std::int32_t worker) {
-    const auto& closure = *static_cast<const Closure*>(self);
-    std::apply(
-        [&](const auto&... argument) {
-          closure.function(Range{begin, end, worker}, resolve(argument, buffers, worker)...);
-        },
-        closure.arguments);
+    static_cast<const Closure*>(self)->apply(
+        buffers, worker, std::index_sequence_for<Arguments...>(), Range{begin, end, worker});
   }
+
+ private:
+  // Where each argument starts, and after the last one where they end.
+  static constexpr std::array<std::size_t, sizeof...(Arguments) + 1> kOffsets = [] {
+    std::array<std::size_t, sizeof...(Arguments) + 1> offsets{};
+    std::size_t index = 0;
+    std::size_t end = 0;
+    ((end = (end + alignof(Arguments) - 1) / alignof(Arguments) * alignof(Arguments),
+      offsets[index++] = end, end += sizeof(Arguments)),
+     ...);
+    offsets[index] = end;
+    return offsets;
+  }();
+
+  template <std::size_t... kIndex, typename... First>
+  void apply(void* const* buffers, std::int32_t worker, std::index_sequence<kIndex...>,
+             First... first) const {
+    function_(first...,
+              resolve(*std::launder(reinterpret_cast<const Arguments*>(bytes_ + kOffsets[kIndex])),
+                      buffers, worker)...);
+  }
+
+  Function* function_;
+  std::size_t unused_ = 0;  // keeps what follows 16-byte aligned without a gap
+  alignas(16) std::byte bytes_[(kOffsets.back() + 16) / 16 * 16];
 };
 
 }  // namespace detail
@@ -152,8 +181,8 @@ class Plan {
   template <typename... Parameters, typename... Arguments>
   void call(void (*function)(Parameters...), Arguments... arguments) {
     using Closure = detail::Closure<void(Parameters...), Arguments...>;
-    const Closure closure{function, {arguments...}};
-    const kbeam_step step{&Closure::call_once, &closure, sizeof(Closure), 1, 1};
+    const Closure closure(function, arguments...);
+    const kbeam_step step{&Closure::call_once, &closure, sizeof closure, 1, 1};
     host_->add_step(host_->self, &step);
   }
 
@@ -163,8 +192,8 @@ class Plan {
   void parallel_for(std::int64_t count, std::int64_t grain, void (*function)(Range, Parameters...),
                     Arguments... arguments) {
     using Closure = detail::Closure<void(Range, Parameters...), Arguments...>;
-    const Closure closure{function, {arguments...}};
-    const kbeam_step step{&Closure::call_range, &closure, sizeof(Closure), count, grain};
+    const Closure closure(function, arguments...);
+    const kbeam_step step{&Closure::call_range, &closure, sizeof closure, count, grain};
     host_->add_step(host_->self, &step);
   }
 

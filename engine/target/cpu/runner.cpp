@@ -190,7 +190,7 @@ Result<void> SandboxedRunner::launch() {
                             options_.load_timeout_s, child_->printed()};
     return Error{ErrorCode::unavailable, "start " + options_.runner.string(),
                  explain(incident, memory_).sentence,
-                 "run kbeam doctor; a lower --sandbox may help"};
+                 "run `kbeam doctor` to see what is missing"};
   }
   return level_ >= SandboxLevel::landlock_seccomp ? confirm_sandbox(1) : Result<void>();
 }
