@@ -17,9 +17,9 @@ KBEAM_KNOB(int, kColumns, 1, 1, 2, 4, 8);  // columns of a panel that share each
 KBEAM_KNOB(int, kPad, 0, 0, 1, 3);         // empty vectors between columns, against 4 KiB aliasing
 KBEAM_KNOB(int, kPrefetch, 0, 0, 1);       // 1: fetch the next matrix while this one is factored
 KBEAM_REQUIRE(kPanel % kWidth == 0, "a row of V holds whole vectors");
-KBEAM_REQUIRE(kPanel / kWidth * kTileColumns <= 24,
+KBEAM_REQUIRE(24 >= kPanel / kWidth * kTileColumns,
               "the register tile of W = V'A has to fit the registers");
-KBEAM_REQUIRE(kTileVectors* kTileColumns <= 24,
+KBEAM_REQUIRE(24 >= kTileVectors * kTileColumns,
               "the register tile of A -= V W has to fit the registers");
 
 namespace {

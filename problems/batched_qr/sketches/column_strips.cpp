@@ -15,16 +15,15 @@ KBEAM_KNOB(int, kLanes, 8, 4, 8, 16);       // columns a strip, and reflectors a
 KBEAM_KNOB(int, kStrips, 1, 1, 2, 3, 4);    // strips that are updated together
 KBEAM_KNOB(int, kReflectors, 4, 4, 8, 16);  // register tile of W = V'A: this many rows by kStrips
 KBEAM_KNOB(int, kRows, 1, 1, 2, 4, 6, 8);   // register tile of A -= V W: this many rows by kStrips
-KBEAM_KNOB(int, kMatrices, 1, 1, 2, 3,
-           4);                      // matrices in lockstep, to hide the square roots and divisions
+KBEAM_KNOB(int, kMatrices, 1, 1, 2, 3, 4);  // matrices in lockstep, to hide square roots
 KBEAM_KNOB(int, kReload, 0, 0, 1);  // 1: broadcast the next pivot from memory, not by a shuffle
 KBEAM_KNOB(int, kFuse, 0, 0, 1);    // 1: apply one block and take the next one's dots in one pass
 KBEAM_KNOB(int, kChunk, 128, 32, 64, 128);  // rows a pass takes at a time
-KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);     // fetch ahead: 1 the next strips, 2 the next matrices
-KBEAM_KNOB(int, kStream, 0, 0, 1);          // 1: write H around the cache
+KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // fetch a coming group: 1 while packing, 2 while applying
+KBEAM_KNOB(int, kStream, 0, 0, 1);       // 1: write H around the cache
 KBEAM_REQUIRE(kReflectors <= kLanes, "a register tile holds at most one block of reflectors");
-KBEAM_REQUIRE(kReflectors* kStrips <= 32, "the register tile of W = V'A has to fit the registers");
-KBEAM_REQUIRE(kRows* kStrips <= 24, "the register tile of A -= V W has to fit the registers");
+KBEAM_REQUIRE(32 >= kReflectors * kStrips, "the register tile of W = V'A has to fit the registers");
+KBEAM_REQUIRE(24 >= kRows * kStrips, "the register tile of A -= V W has to fit the registers");
 
 namespace {
 
@@ -173,19 +172,13 @@ void pack_strip(Matrix& matrix, const Shape& shape, int p) {
   const int m = shape.m, columns = std::min(kLanes, shape.n - p * kLanes);
   const float* a = matrix.a + std::int64_t{p} * kLanes * m;
   float* strip = strip_of(matrix, shape, p);
-  const std::int64_t distance =
-      std::int64_t{m} * (kPrefetch == 1 ? kStrips * kLanes : kMatrices * shape.n);
-  const std::int64_t ahead = matrix.a_end - a > distance + kLanes * m ? distance : 0;
   Lane square{};
   if (columns == kLanes && m >= kLanes) {
     for (int r = 0; r < m; r += kLanes) {
       const int i = std::min(r, m - kLanes);  // the last tile may overlap the one before
       Lane tile[kLanes];
 #pragma GCC unroll 16
-      for (int c = 0; c < kLanes; ++c) {
-        tile[c] = get(a + std::int64_t{c} * m + i);
-        if (kPrefetch > 0) __builtin_prefetch(a + std::int64_t{c} * m + i + ahead, 0, 2);
-      }
+      for (int c = 0; c < kLanes; ++c) tile[c] = get(a + std::int64_t{c} * m + i);
       transpose(tile);
 #pragma GCC unroll 16
       for (int c = 0; c < kLanes; ++c) {
@@ -419,9 +412,35 @@ Reflector reflector_from(float alpha, float tail) {
   return r;
 }
 
+// Fetches memory in small bites, so that it comes in under arithmetic.
+class Fetcher {
+ public:
+  // What stands where strip p stands, some strips or matrices further on.
+  void aim(const Matrix& matrix, const Shape& shape, int p) {
+    const std::int64_t strip = std::int64_t{kLanes} * shape.m;
+    const std::int64_t distance =
+        kPrefetch == 1 ? kStrips * strip : std::int64_t{kMatrices} * shape.m * shape.n;
+    const std::int64_t last = matrix.a_end - matrix.a - kLine;
+    next_ = matrix.a +
+            std::clamp<std::int64_t>(p * strip + distance, 0, std::max<std::int64_t>(last, 0));
+    last_ = matrix.a + std::clamp<std::int64_t>((p + 1) * strip + distance - kLine, 0,
+                                                std::max<std::int64_t>(last, 0));
+  }
+  void step() {
+    if (kPrefetch == 0) return;
+    __builtin_prefetch(next_, 0, 2);
+    next_ = std::min(next_ + kLine, last_);
+  }
+
+ private:
+  static constexpr int kLine = 16;
+  const float* next_ = nullptr;
+  const float* last_ = nullptr;
+};
+
 // Applies reflector l to the later lanes of rows [j + 1, m) and returns the dots of lane l + 1
 // below row j + 1.
-Lane sweep(float* strip, Lane coefficient, int l, int j, int m) {
+Lane sweep(float* strip, Lane coefficient, int l, int j, int m, Fetcher& fetcher) {
   const LaneBits next = LaneBits{} + (l + 1);
   const auto row_step = [&](float* at) {
     const Lane row = get(at) - at[l] * coefficient;
@@ -435,9 +454,13 @@ Lane sweep(float* strip, Lane coefficient, int l, int j, int m) {
   if (j + 1 < m) row_step(strip + (j + 1) * kLanes);
   Lane sum[4] = {};
   int i = j + 2;
-  for (; i + 4 <= m; i += 4)
+  Fetcher fetch = fetcher;
+  for (; i + 4 <= m; i += 4) {
+    fetch.step();
 #pragma GCC unroll 4
     for (int u = 0; u < 4; ++u) dot_step(strip + (i + u) * kLanes, sum[u]);
+  }
+  fetcher = fetch;
   for (; i < m; ++i) dot_step(strip + i * kLanes, sum[0]);
   return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
@@ -459,11 +482,13 @@ template <int kCount>
 void factor_strip(Matrix* matrix, const Shape& shape, int p) {
   const int first = p * kLanes, m = shape.m, count = std::min(kLanes, shape.k - first);
   float* strip[kCount];
+  Fetcher fetcher[kCount];
   Lane dots[kCount], scale[kCount], pivots[kCount], coefficient[kCount];
   for (int b = 0; b < kCount; ++b) {
     strip[b] = strip_of(matrix[b], shape, p);
     dots[b] = pivot_dots(strip[b], 0, first + 1, m);
     scale[b] = pivots[b] = Lane{};
+    fetcher[b].aim(matrix[b], shape, p);
   }
   for (int l = 0; l < count; ++l) {
     const int j = first + l;
@@ -491,7 +516,7 @@ void factor_strip(Matrix* matrix, const Shape& shape, int p) {
     }
     if (l + 1 == kLanes) continue;
 #pragma GCC unroll 4
-    for (int b = 0; b < kCount; ++b) dots[b] = sweep(strip[b], coefficient[b], l, j, m);
+    for (int b = 0; b < kCount; ++b) dots[b] = sweep(strip[b], coefficient[b], l, j, m, fetcher[b]);
   }
   for (int b = 0; b < kCount; ++b) {
     store(matrix[b].factor + first, scale[b]);

@@ -19,9 +19,9 @@ KBEAM_KNOB(int, kColumns, 1, 1, 2, 4);  // columns of a leaf that share each loa
 KBEAM_KNOB(int, kPad, 0, 0, 1, 3);      // empty vectors between columns, against 4 KiB aliasing
 KBEAM_KNOB(int, kPrefetch, 0, 0, 1);    // 1: fetch the next matrix while this one is factored
 KBEAM_REQUIRE(kLeaf <= kPanel, "a leaf is part of a panel");
-KBEAM_REQUIRE(kTileReflectors* kTileColumns <= 24,
+KBEAM_REQUIRE(24 >= kTileReflectors * kTileColumns,
               "the register tile of W = V'A has to fit the registers");
-KBEAM_REQUIRE(kTileVectors* kTileColumns <= 24,
+KBEAM_REQUIRE(24 >= kTileVectors * kTileColumns,
               "the register tile of A -= V W has to fit the registers");
 
 namespace {
