@@ -120,8 +120,8 @@ class Closure {
   }();
 
   template <std::size_t... kIndex, typename... First>
-  void apply(void* const* buffers, std::int32_t worker, std::index_sequence<kIndex...>,
-             First... first) const {
+  void apply([[maybe_unused]] void* const* buffers, [[maybe_unused]] std::int32_t worker,
+             std::index_sequence<kIndex...>, First... first) const {
     function_(first...,
               resolve(*std::launder(reinterpret_cast<const Arguments*>(bytes_ + kOffsets[kIndex])),
                       buffers, worker)...);
