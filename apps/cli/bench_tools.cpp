@@ -22,7 +22,8 @@ int report_error(const Error& error, const Options& options) {
                               {"advice", error.advice}}}}
                            .dump());
   fmt::print(stderr, "kbeam: {}\n", error.text());
-  return error.code == ErrorCode::bad_input || error.code == ErrorCode::not_found ? kBadInput : kCannotWork;
+  return error.code == ErrorCode::bad_input || error.code == ErrorCode::not_found ? kBadInput
+                                                                                  : kCannotWork;
 }
 
 Result<double> parse_duration(const std::string& text, const std::string& option) {
@@ -40,7 +41,8 @@ Result<std::uint64_t> parse_number(const std::string& text, const std::string& o
   std::uint64_t number = 0;
   const auto [rest, trouble] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (trouble != std::errc() || rest != text.data() + text.size())
-    return Error{ErrorCode::bad_input, "read " + option, "'" + text + "' is no whole number", "write for instance 7"};
+    return Error{ErrorCode::bad_input, "read " + option, "'" + text + "' is no whole number",
+                 "write for instance 7"};
   return number;
 }
 
@@ -48,10 +50,11 @@ Result<Problem> open_problem(const std::string& named, const Home& home) {
   ASSIGN_OR_RETURN(const std::filesystem::path folder, find_problem_folder(named, home.problems));
   ASSIGN_OR_RETURN(LoadedProblem loaded, load_problem(folder));
   if (!loaded.mistakes.empty())
-    return Error{ErrorCode::bad_input, "read problem " + folder.string(),
-                 fmt::format("{} mistake{}\n{}", loaded.mistakes.size(), loaded.mistakes.size() == 1 ? "" : "s",
-                             render_mistakes(loaded.mistakes)),
-                 "mend them; docs/problem.md explains every key"};
+    return Error{
+        ErrorCode::bad_input, "read problem " + folder.string(),
+        fmt::format("{} mistake{}\n{}", loaded.mistakes.size(),
+                    loaded.mistakes.size() == 1 ? "" : "s", render_mistakes(loaded.mistakes)),
+        "mend them; docs/problem.md explains every key"};
   return std::move(loaded.problem);
 }
 
@@ -61,8 +64,10 @@ Result<std::string> choose_grade(const Problem& problem, const std::string& name
   for (const GradeSpec& grade : problem.grades) names.push_back(grade.name);
   if (std::find(names.begin(), names.end(), named) != names.end()) return named;
   const auto close = closest_word(named, names);
-  return Error{ErrorCode::bad_input, "choose grade '" + named + "'", "problem " + problem.name + " has no such grade",
-               close ? "did you mean " + *close + "?" : fmt::format("choose one of {}", fmt::join(names, ", "))};
+  return Error{ErrorCode::bad_input, "choose grade '" + named + "'",
+               "problem " + problem.name + " has no such grade",
+               close ? "did you mean " + *close + "?"
+                     : fmt::format("choose one of {}", fmt::join(names, ", "))};
 }
 
 CpuShare share_cpus() {
@@ -90,10 +95,11 @@ Result<Candidate> BenchTools::read_candidate(const std::string& file,
     const auto found = std::find(names.begin(), names.end(), name);
     if (equals == std::string::npos || found == names.end()) {
       const auto close = closest_word(name, names);
-      return Error{ErrorCode::bad_input, "read --knob " + setting,
-                   equals == std::string::npos ? "it is not NAME=VALUE" : file + " has no knob " + name,
-                   close ? "did you mean " + *close + "?"
-                         : fmt::format("its knobs are: {}", fmt::join(names, ", "))};
+      return Error{
+          ErrorCode::bad_input, "read --knob " + setting,
+          equals == std::string::npos ? "it is not NAME=VALUE" : file + " has no knob " + name,
+          close ? "did you mean " + *close + "?"
+                : fmt::format("its knobs are: {}", fmt::join(names, ", "))};
     }
     row.knobs[name] = setting.substr(equals + 1);
   }
@@ -110,12 +116,15 @@ Result<std::unique_ptr<BenchTools>> open_bench_tools(const BenchRequest& request
   ASSIGN_OR_RETURN(tools->home, find_home());
   ASSIGN_OR_RETURN(tools->problem, open_problem(request.problem, tools->home));
   ASSIGN_OR_RETURN(tools->grade, choose_grade(tools->problem, request.grade));
-  ASSIGN_OR_RETURN(tools->compiler, Compiler::make({.contract_include = tools->home.contract_include,
-                                                    .cache = cache_folder()}));
-  ASSIGN_OR_RETURN(const std::filesystem::path module, tools->compiler->build_problem(tools->problem.code));
+  ASSIGN_OR_RETURN(
+      tools->compiler,
+      Compiler::make({.contract_include = tools->home.contract_include, .cache = cache_folder()}));
+  ASSIGN_OR_RETURN(const std::filesystem::path module,
+                   tools->compiler->build_problem(tools->problem.code));
   ASSIGN_OR_RETURN(tools->library, ProblemLibrary::load(module));
   tools->meter = std::make_unique<ActivityMeter>(tools->clock);
-  tools->builds = std::make_unique<BuildQueue>(*tools->compiler, tools->problem.compile_flags, *tools->meter);
+  tools->builds =
+      std::make_unique<BuildQueue>(*tools->compiler, tools->problem.compile_flags, *tools->meter);
   JudgeOptions options;
   options.runner = tools->home.runner;
   options.candidate_cpus = share_cpus().candidates;
@@ -131,9 +140,10 @@ Result<std::unique_ptr<BenchTools>> open_bench_tools(const BenchRequest& request
 }
 
 std::vector<OptionSpec> candidate_options() {
-  return {{"--problem", "NAME|FOLDER", "the problem that it solves", "", OptionSpec::Kind::required},
-          {"--knob", "NAME=VALUE", "sets a knob; may be given again", "", OptionSpec::Kind::repeated},
-          {"--grade", "NAME", "which of the problem's grades judges it", ""}};
+  return {
+      {"--problem", "NAME|FOLDER", "the problem that it solves", "", OptionSpec::Kind::required},
+      {"--knob", "NAME=VALUE", "sets a knob; may be given again", "", OptionSpec::Kind::repeated},
+      {"--grade", "NAME", "which of the problem's grades judges it", ""}};
 }
 
 }  // namespace kbeam::cli

@@ -21,7 +21,8 @@
 
 namespace kbeam::cli {
 
-// Prints the error (as JSON on stdout with --json, else on stderr) and returns the exit code that fits it.
+// Prints the error (as JSON on stdout with --json, else on stderr) and returns the exit code that
+// fits it.
 int report_error(const Error& error, const Options& options);
 
 // "180s", "3m", "1.5h", "90": seconds.
@@ -33,8 +34,8 @@ Result<Problem> open_problem(const std::string& named, const Home& home);
 // The named grade of the problem, its default when empty.
 Result<std::string> choose_grade(const Problem& problem, const std::string& named);
 
-// Which CPU judges and which run candidates: the last allowed CPU first, so that CPU 0, where the system's own
-// interrupts land, is the judge's.
+// Which CPU judges and which run candidates: the last allowed CPU first, so that CPU 0, where the
+// system's own interrupts land, is the judge's.
 struct CpuShare {
   int judge = 0;
   std::vector<int> candidates;
@@ -53,7 +54,8 @@ struct BenchTools {
   std::unique_ptr<Judge> judge;
 
   // Reads FILE and --knob NAME=VALUE into a candidate of one row.
-  Result<Candidate> read_candidate(const std::string& file, const std::vector<std::string>& knobs) const;
+  Result<Candidate> read_candidate(const std::string& file,
+                                   const std::vector<std::string>& knobs) const;
 };
 struct BenchRequest {
   std::string problem;

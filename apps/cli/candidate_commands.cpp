@@ -16,7 +16,8 @@
 namespace kbeam::cli {
 namespace {
 
-Result<std::vector<Case>> chosen_cases(const Problem& problem, const std::vector<std::string>& named) {
+Result<std::vector<Case>> chosen_cases(const Problem& problem,
+                                       const std::vector<std::string>& named) {
   if (named.empty()) return problem.cases;
   std::vector<Case> cases;
   std::vector<std::string> known;
@@ -25,8 +26,10 @@ Result<std::vector<Case>> chosen_cases(const Problem& problem, const std::vector
     const Case* const found = problem.find_case(name);
     if (found == nullptr) {
       const auto close = closest_word(name, known);
-      return Error{ErrorCode::bad_input, "find case '" + name + "'", "problem " + problem.name + " has no such case",
-                   close ? "did you mean " + *close + "?" : fmt::format("choose among {}", fmt::join(known, ", "))};
+      return Error{ErrorCode::bad_input, "find case '" + name + "'",
+                   "problem " + problem.name + " has no such case",
+                   close ? "did you mean " + *close + "?"
+                         : fmt::format("choose among {}", fmt::join(known, ", "))};
     }
     cases.push_back(*found);
   }
@@ -65,10 +68,12 @@ void print_checks(const Problem& problem, const Evaluation& evaluation) {
 void print_measurements(const Evaluation& evaluation) {
   for (const Measurement& measurement : evaluation.measurements) {
     const PairedSummary& summary = measurement.summary;
-    fmt::print("  {:<14} {:>10.1f} us against {:>10.1f} us  {:.3f}x [{:.3f}, {:.3f}]  {}  ({} pairs, delta {:.2f} %)\n",
-               measurement.case_name, summary.candidate_ns / 1e3, summary.reference_ns / 1e3, summary.speedup,
-               summary.low, summary.high, to_string(summary.comparison), summary.pairs,
-               100 * measurement.noise_floor);
+    fmt::print(
+        "  {:<14} {:>10.1f} us against {:>10.1f} us  {:.3f}x [{:.3f}, {:.3f}]  {}  ({} pairs, "
+        "delta {:.2f} %)\n",
+        measurement.case_name, summary.candidate_ns / 1e3, summary.reference_ns / 1e3,
+        summary.speedup, summary.low, summary.high, to_string(summary.comparison), summary.pairs,
+        100 * measurement.noise_floor);
   }
 }
 
@@ -78,12 +83,16 @@ void print_verdict(const Evaluation& evaluation) {
   for (const std::string& weakness : evaluation.weaknesses) fmt::print("  note: {}\n", weakness);
 }
 
-std::string replay_command(const Options& options, const Problem& problem, const Evaluation& evaluation) {
+std::string replay_command(const Options& options, const Problem& problem,
+                           const Evaluation& evaluation) {
   for (const CheckReport& report : evaluation.checks) {
     const Case* const the_case = problem.find_case(report.case_name);
-    if (report.verdict == Verdict::accepted || the_case == nullptr || the_case->pool != Pool::public_pool) continue;
-    std::string command = fmt::format("kbeam check {} --problem {} --case {} --seed {} --key {}", options.get("FILE"),
-                                      options.get("--problem"), report.case_name, report.seed, report.key);
+    if (report.verdict == Verdict::accepted || the_case == nullptr ||
+        the_case->pool != Pool::public_pool)
+      continue;
+    std::string command =
+        fmt::format("kbeam check {} --problem {} --case {} --seed {} --key {}", options.get("FILE"),
+                    options.get("--problem"), report.case_name, report.seed, report.key);
     for (const std::string& knob : options.all("--knob")) command += " --knob " + knob;
     return command;
   }
@@ -92,9 +101,9 @@ std::string replay_command(const Options& options, const Problem& problem, const
 
 bool faster_everywhere(const Evaluation& evaluation) {
   return evaluation.verdict == Verdict::accepted && !evaluation.measurements.empty() &&
-         std::all_of(evaluation.measurements.begin(), evaluation.measurements.end(), [](const Measurement& m) {
-           return m.summary.comparison == Comparison::faster;
-         });
+         std::all_of(
+             evaluation.measurements.begin(), evaluation.measurements.end(),
+             [](const Measurement& m) { return m.summary.comparison == Comparison::faster; });
 }
 
 int finish(const Options& options, const Evaluation& evaluation, bool yes) {
@@ -129,13 +138,16 @@ int check_command(const Options& options) {
     ASSIGN_OR_RETURN(const auto tools, open_bench_tools(request));
     ASSIGN_OR_RETURN(const Candidate candidate,
                      tools->read_candidate(options.get("FILE"), options.all("--knob")));
-    ASSIGN_OR_RETURN(const std::vector<Case> cases, chosen_cases(tools->problem, options.all("--case")));
+    ASSIGN_OR_RETURN(const std::vector<Case> cases,
+                     chosen_cases(tools->problem, options.all("--case")));
     ASSIGN_OR_RETURN(const std::optional<Evaluation> not_built, build(*tools, candidate));
     if (not_built) return *not_built;
-    Evaluation judged = tools->judge->check(tools->builds->subject_of(candidate, candidate.id), cases);
+    Evaluation judged =
+        tools->judge->check(tools->builds->subject_of(candidate, candidate.id), cases);
     if (!options.json()) {
       print_checks(tools->problem, judged);
-      if (const std::string replay = replay_command(options, tools->problem, judged); !replay.empty())
+      if (const std::string replay = replay_command(options, tools->problem, judged);
+          !replay.empty())
         fmt::print("to see the same failure again: {}\n", replay);
     }
     return judged;
@@ -155,11 +167,13 @@ int bench_command(const Options& options) {
     if (not_built) return *not_built;
     TerminalProgress progress(stderr);
     progress.phase("measuring the baseline and the noise of this machine");
-    const MachineBench bench{tools->problem, tools->library->code(), *tools->judge, *tools->builds, progress};
+    const MachineBench bench{tools->problem, tools->library->code(), *tools->judge, *tools->builds,
+                             progress};
     ASSIGN_OR_RETURN(const BaselineFacts baseline, measure_baseline(bench));
     progress.phase("checking and timing the candidate");
-    CompareRequest compare{.candidate = tools->builds->subject_of(candidate, candidate.id),
-                           .reference = tools->builds->subject_of(baseline.portfolio, baseline.portfolio.id)};
+    CompareRequest compare{
+        .candidate = tools->builds->subject_of(candidate, candidate.id),
+        .reference = tools->builds->subject_of(baseline.portfolio, baseline.portfolio.id)};
     compare.check_cases = untimed_cases(tools->problem);
     compare.timed_cases = tools->problem.timed_cases();
     compare.rule = confirm_rule();
@@ -174,8 +188,10 @@ int compare_command(const Options& options) {
     BenchRequest request{.problem = options.get("--problem"), .grade = options.get("--grade")};
     request.seed = random_bits() >> 16;
     ASSIGN_OR_RETURN(const auto tools, open_bench_tools(request));
-    ASSIGN_OR_RETURN(const Candidate a, tools->read_candidate(options.get("A"), options.all("--knob-a")));
-    ASSIGN_OR_RETURN(const Candidate b, tools->read_candidate(options.get("B"), options.all("--knob-b")));
+    ASSIGN_OR_RETURN(const Candidate a,
+                     tools->read_candidate(options.get("A"), options.all("--knob-a")));
+    ASSIGN_OR_RETURN(const Candidate b,
+                     tools->read_candidate(options.get("B"), options.all("--knob-b")));
     for (const Candidate& candidate : {a, b}) {
       ASSIGN_OR_RETURN(const std::optional<Evaluation> not_built, build(*tools, candidate));
       if (not_built) return *not_built;

@@ -1,4 +1,5 @@
-// A command as data: help, parsing, spelling suggestions and dispatch all read the one table in commands.cpp.
+// A command as data: help, parsing, spelling suggestions and dispatch all read the one table in
+// commands.cpp.
 #pragma once
 
 #include <map>
@@ -11,15 +12,15 @@ namespace kbeam::cli {
 // What every command can end with. Scripts may rely on these numbers.
 enum ExitCode {
   kDone = 0,
-  kNo = 1,           // it worked, and the answer is no: rejected, not faster, no winner, something missing
-  kBadInput = 2,     // a mistake in the command line or in a file
-  kCannotWork = 3,   // the machine or kbeam itself: compiler, disk, lock
+  kNo = 1,  // it worked, and the answer is no: rejected, not faster, no winner, something missing
+  kBadInput = 2,    // a mistake in the command line or in a file
+  kCannotWork = 3,  // the machine or kbeam itself: compiler, disk, lock
   kInterrupted = 130
 };
 
 struct OptionSpec {
-  std::string name;      // "--budget"; without dashes it is a positional argument
-  std::string value;     // "TIME"; empty for a switch
+  std::string name;   // "--budget"; without dashes it is a positional argument
+  std::string value;  // "TIME"; empty for a switch
   std::string help;
   std::string fallback;  // shown in the help; empty: none
   enum class Kind { optional, required, repeated } kind = Kind::optional;

@@ -1,5 +1,5 @@
-// kbeam doctor: one line each on what works and what is missing, then an A/A control of about five seconds that
-// says what gain this machine can resolve.
+// kbeam doctor: one line each on what works and what is missing, then an A/A control of about five
+// seconds that says what gain this machine can resolve.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -51,7 +51,8 @@ Finding examine_cpus() {
   const CpuShare share = share_cpus();
   if (share.candidates.size() > 1)
     return {"cpus", Finding::State::works,
-            fmt::format("candidates on CPU {}, the judge on CPU {}", share.candidates.front(), share.judge)};
+            fmt::format("candidates on CPU {}, the judge on CPU {}", share.candidates.front(),
+                        share.judge)};
   return {"cpus", Finding::State::weaker, "one CPU for judge and candidates: times are noisier"};
 }
 
@@ -67,12 +68,14 @@ Finding examine_archive() {
   return finding;
 }
 
-// What the A/A control of a problem's baseline can tell apart: the half-width of a 99 % interval, at the pairs
-// that a confirmation and a promotion take (it shrinks with the square root of their number).
+// What the A/A control of a problem's baseline can tell apart: the half-width of a 99 % interval,
+// at the pairs that a confirmation and a promotion take (it shrinks with the square root of their
+// number).
 Result<Finding> examine_noise(BenchTools& tools) {
   constexpr int kPairs = 31;
   TerminalProgress progress(stderr);
-  const MachineBench bench{tools.problem, tools.library->code(), *tools.judge, *tools.builds, progress};
+  const MachineBench bench{tools.problem, tools.library->code(), *tools.judge, *tools.builds,
+                           progress};
   ASSIGN_OR_RETURN(const BaselineFacts baseline, measure_baseline(bench));
   CompareRequest request{
       .candidate = tools.builds->subject_of(baseline.portfolio, baseline.portfolio.id),
@@ -89,11 +92,13 @@ Result<Finding> examine_noise(BenchTools& tools) {
     shift = std::max(shift, std::abs(std::log(measurement.summary.speedup)));
   }
   const double promote_pairs = promote_rule().pairs_per_process * promote_rule().processes;
-  return Finding{"noise", worst < 0.05 ? Finding::State::works : Finding::State::weaker,
-                 fmt::format("identical kernels differ by {:.2f} % (A/A, {} pairs); this machine resolves gains of "
-                             "about {:.1f} % in a promotion, {:.1f} % in a confirmation",
-                             100 * shift, kPairs, 100 * (worst * std::sqrt(kPairs / promote_pairs) + 0.005),
-                             100 * (worst * std::sqrt(kPairs / 30.0) + 0.005))};
+  return Finding{
+      "noise", worst < 0.05 ? Finding::State::works : Finding::State::weaker,
+      fmt::format(
+          "identical kernels differ by {:.2f} % (A/A, {} pairs); this machine resolves gains of "
+          "about {:.1f} % in a promotion, {:.1f} % in a confirmation",
+          100 * shift, kPairs, 100 * (worst * std::sqrt(kPairs / promote_pairs) + 0.005),
+          100 * (worst * std::sqrt(kPairs / 30.0) + 0.005))};
 }
 
 std::vector<Finding> examine() {
@@ -108,14 +113,18 @@ std::vector<Finding> examine() {
     findings.push_back({"compiler sandbox", Finding::State::weaker, weakness});
   const Result<ProcessOutcome> openblas = run_process(
       {.command = {"/bin/sh", "-c", "echo 'int main(){}' | g++ -x c++ - -o /dev/null -lopenblas"},
-       .folder = "/tmp", .environment = {"PATH=/usr/bin:/bin"}, .timeout_s = 20});
-  findings.push_back(openblas.ok() && openblas->exit_code == 0
-                         ? Finding{"openblas", Finding::State::works, "the LAPACK baseline can be built"}
-                         : Finding{"openblas", Finding::State::missing,
-                                   "install libopenblas-dev for the baseline of batched_qr"});
+       .folder = "/tmp",
+       .environment = {"PATH=/usr/bin:/bin"},
+       .timeout_s = 20});
+  findings.push_back(
+      openblas.ok() && openblas->exit_code == 0
+          ? Finding{"openblas", Finding::State::works, "the LAPACK baseline can be built"}
+          : Finding{"openblas", Finding::State::missing,
+                    "install libopenblas-dev for the baseline of batched_qr"});
   findings.push_back({"gpu", Finding::State::weaker, "this kbeam judges on the CPU only"});
   const Result<Finding> noise = examine_noise(**tools);
-  findings.push_back(noise.ok() ? *noise : Finding{"noise", Finding::State::missing, noise.error().text()});
+  findings.push_back(noise.ok() ? *noise
+                                : Finding{"noise", Finding::State::missing, noise.error().text()});
   return findings;
 }
 
@@ -128,7 +137,9 @@ int doctor_command(const Options& options) {
   for (const Finding& finding : findings) {
     complete = complete && finding.state != Finding::State::missing;
     if (options.json())
-      list.push_back({{"what", finding.what}, {"state", std::string(word(finding.state))}, {"text", finding.text}});
+      list.push_back({{"what", finding.what},
+                      {"state", std::string(word(finding.state))},
+                      {"text", finding.text}});
     else
       fmt::print("{:<8} {:<18} {}\n", word(finding.state), finding.what, finding.text);
   }

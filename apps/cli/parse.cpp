@@ -36,23 +36,30 @@ void suggest(const std::string& word, const Command* command) {
     fmt::print(stderr, "  see `kbeam{} --help`\n", command == nullptr ? "" : " " + command->name);
 }
 
-void add_options(CLI::App& app, const Command& command, std::map<std::string, std::vector<std::string>>& values) {
+void add_options(CLI::App& app, const Command& command,
+                 std::map<std::string, std::vector<std::string>>& values) {
   for (const OptionSpec& option : command.options) {
     std::string help = option.help;
     if (!option.fallback.empty()) help += " [" + option.fallback + "]";
     if (option.value.empty() && option.name.starts_with("--")) {
-      app.add_flag_callback(option.name, [&values, name = option.name] { values[name] = {"true"}; }, help);
+      app.add_flag_callback(
+          option.name, [&values, name = option.name] { values[name] = {"true"}; }, help);
       continue;
     }
     CLI::Option* added = app.add_option_function<std::vector<std::string>>(
         option.name,
-        [&values, name = option.name](const std::vector<std::string>& given) { values[name] = given; }, help);
+        [&values, name = option.name](const std::vector<std::string>& given) {
+          values[name] = given;
+        },
+        help);
     added->type_name(option.value)->allow_extra_args(false);
-    added->expected(option.kind == OptionSpec::Kind::repeated && !option.name.starts_with("--") ? -1 : 1);
+    added->expected(
+        option.kind == OptionSpec::Kind::repeated && !option.name.starts_with("--") ? -1 : 1);
     if (option.kind == OptionSpec::Kind::repeated) added->take_all();
     if (option.kind == OptionSpec::Kind::required) added->required();
   }
-  app.add_flag_callback("--json", [&values] { values["--json"] = {"true"}; }, "print the result as JSON");
+  app.add_flag_callback(
+      "--json", [&values] { values["--json"] = {"true"}; }, "print the result as JSON");
 }
 
 }  // namespace
@@ -74,7 +81,9 @@ int dispatch(int argc, char** argv) {
   app.name("kbeam");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("kbeam ") + KBEAM_VERSION);
-  app.footer("Example: kbeam run batched_qr --budget 180s\n`kbeam COMMAND --help` shows an example of each.");
+  app.footer(
+      "Example: kbeam run batched_qr --budget 180s\n`kbeam COMMAND --help` shows an example of "
+      "each.");
   std::map<const CLI::App*, const Command*> by_app;
   std::map<std::string, std::vector<std::string>> values;
   for (const Command& command : all_commands()) {
@@ -87,7 +96,8 @@ int dispatch(int argc, char** argv) {
   if (argc > 1 && argv[1][0] != '-') {
     const std::string word = argv[1];
     const auto& commands = all_commands();
-    if (std::none_of(commands.begin(), commands.end(), [&](const Command& c) { return c.name == word; })) {
+    if (std::none_of(commands.begin(), commands.end(),
+                     [&](const Command& c) { return c.name == word; })) {
       fmt::print(stderr, "kbeam: there is no command '{}'\n", word);
       suggest(word, nullptr);
       return kBadInput;
@@ -109,7 +119,8 @@ int dispatch(int argc, char** argv) {
       fmt::print("{}\n", app.help());
       return kBadInput;
     }
-    fmt::print(stderr, "kbeam{}: {}\n", command == nullptr ? "" : " " + command->name, mistake.what());
+    fmt::print(stderr, "kbeam{}: {}\n", command == nullptr ? "" : " " + command->name,
+               mistake.what());
     for (const std::string& word : app.remaining(/*recurse=*/true))
       if (word.starts_with("-")) suggest(word, command);
     return kBadInput;

@@ -35,7 +35,8 @@ int problems_command(const Options& options) {
                  entry["folder"].get<std::string>());
     else
       fmt::print("{:<16} {} ({} cases, {} timed)\n", entry["name"].get<std::string>(),
-                 entry["title"].get<std::string>(), entry["cases"].get<int>(), entry["timed_cases"].get<int>());
+                 entry["title"].get<std::string>(), entry["cases"].get<int>(),
+                 entry["timed_cases"].get<int>());
   }
   return kDone;
 }
@@ -44,13 +45,16 @@ int new_problem_command(const Options& options) {
   const Result<Home> home = find_home();
   if (!home.ok()) return report_error(home.error(), options);
   const std::filesystem::path target = std::filesystem::absolute(options.get("NAME"));
-  if (const Result<void> made = make_problem_from_template(home->problem_template, target); !made.ok())
+  if (const Result<void> made = make_problem_from_template(home->problem_template, target);
+      !made.ok())
     return report_error(made.error(), options);
   if (options.json())
     fmt::print("{}\n", Json{{"folder", target.string()}}.dump());
   else
-    fmt::print("made {}: read its README.md, then try\n  kbeam run {} --budget 30s\n", target.string(),
-               options.get("NAME").find('/') == std::string::npos ? "./" + options.get("NAME") : options.get("NAME"));
+    fmt::print("made {}: read its README.md, then try\n  kbeam run {} --budget 30s\n",
+               target.string(),
+               options.get("NAME").find('/') == std::string::npos ? "./" + options.get("NAME")
+                                                                  : options.get("NAME"));
   return kDone;
 }
 

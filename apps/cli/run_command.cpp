@@ -30,14 +30,14 @@ std::string figure(const Json& value, const char* format) {
 }
 
 void print_cases(const Json& cases) {
-  fmt::print("  {:<12} {:>12} {:>12} {:>9}  {:<18} {}\n", "case", "baseline us", "winner us", "speedup",
-             "99 % interval", "verdict");
+  fmt::print("  {:<12} {:>12} {:>12} {:>9}  {:<18} {}\n", "case", "baseline us", "winner us",
+             "speedup", "99 % interval", "verdict");
   for (const Json& row : cases)
     fmt::print("  {:<12} {:>12} {:>12} {:>8}x  [{}, {}]{:>6} {}\n", row["name"].get<std::string>(),
                fmt::format("{:.1f}", row["baseline_ns"].get<double>() / 1e3),
-               fmt::format("{:.1f}", row["candidate_ns"].get<double>() / 1e3), figure(row["speedup"], "{:.2f}"),
-               figure(row["low"], "{:.2f}"), figure(row["high"], "{:.2f}"), "",
-               row["comparison"].get<std::string>());
+               fmt::format("{:.1f}", row["candidate_ns"].get<double>() / 1e3),
+               figure(row["speedup"], "{:.2f}"), figure(row["low"], "{:.2f}"),
+               figure(row["high"], "{:.2f}"), "", row["comparison"].get<std::string>());
 }
 
 void print_summary(const Json& summary) {
@@ -50,11 +50,13 @@ void print_summary(const Json& summary) {
     fmt::print("no winner: {}\n", summary["no_winner_because"].get<std::string>());
   } else {
     const Json& winner = summary["winner"];
-    fmt::print("winner {}: {}x {} in geometric mean, 1 thread, grade {}, assurance {}, worst error {} of {} eps\n",
-               winner["candidate_id"].get<std::string>(), figure(winner["speedup_geomean"], "{:.2f}"),
-               summary["baseline"]["name"].get<std::string>(), winner["grade"].get<std::string>(),
-               winner["assurance"].get<std::string>(), figure(winner["worst_column_error_eps"], "{:.3g}"),
-               figure(winner["limit_eps"], "{:.3g}"));
+    fmt::print(
+        "winner {}: {}x {} in geometric mean, 1 thread, grade {}, assurance {}, worst error {} of "
+        "{} eps\n",
+        winner["candidate_id"].get<std::string>(), figure(winner["speedup_geomean"], "{:.2f}"),
+        summary["baseline"]["name"].get<std::string>(), winner["grade"].get<std::string>(),
+        winner["assurance"].get<std::string>(), figure(winner["worst_column_error_eps"], "{:.3g}"),
+        figure(winner["limit_eps"], "{:.3g}"));
     print_cases(winner["cases"]);
     if (summary.contains("all_cores")) {
       fmt::print("all cores ({} threads on both sides): {}x in geometric mean\n",
@@ -105,8 +107,8 @@ Result<CampaignSetup> new_setup(const Options& options) {
   config.grade = setup.grade;
   config.target = options.get("--target");
   if (config.target != "cpu")
-    return Error{ErrorCode::bad_input, "choose target '" + config.target + "'", "this kbeam judges on the cpu only",
-                 "leave --target out"};
+    return Error{ErrorCode::bad_input, "choose target '" + config.target + "'",
+                 "this kbeam judges on the cpu only", "leave --target out"};
   config.proposer = options.get("--proposer");
   if (config.proposer != "builtin")
     return Error{ErrorCode::bad_input, "choose proposer '" + config.proposer + "'",
@@ -115,7 +117,8 @@ Result<CampaignSetup> new_setup(const Options& options) {
   config.goal = options.get("--goal");
   ASSIGN_OR_RETURN(config.budget.wall_s, parse_duration(options.get("--budget"), "--budget"));
   if (options.has("--evaluations")) {
-    ASSIGN_OR_RETURN(const std::uint64_t most, parse_number(options.get("--evaluations"), "--evaluations"));
+    ASSIGN_OR_RETURN(const std::uint64_t most,
+                     parse_number(options.get("--evaluations"), "--evaluations"));
     config.budget.evaluations = static_cast<int>(most);
   }
   config.seed = random_bits() >> 16;  // short enough to type again
@@ -140,8 +143,8 @@ int run_command(const Options& options) {
   std::error_code trouble;
   std::filesystem::create_directories(setup->run_folder, trouble);
   if (trouble)
-    return report_error({ErrorCode::io, "make the run folder " + setup->run_folder.string(), trouble.message(),
-                         "choose another place with --dir"},
+    return report_error({ErrorCode::io, "make the run folder " + setup->run_folder.string(),
+                         trouble.message(), "choose another place with --dir"},
                         options);
   const int code = run_in_foreground(*setup, options);
   // A run that failed before it recorded anything leaves no empty folder behind.
@@ -154,7 +157,8 @@ int resume_command(const Options& options) {
   const auto setup = [&]() -> Result<CampaignSetup> {
     CampaignSetup resumed;
     ASSIGN_OR_RETURN(resumed.run_folder, find_run(options));
-    ASSIGN_OR_RETURN(const auto archive, Archive::open_read_only(resumed.run_folder / "archive.sqlite"));
+    ASSIGN_OR_RETURN(const auto archive,
+                     Archive::open_read_only(resumed.run_folder / "archive.sqlite"));
     resumed.config = archive->config();
     resumed.grade = resumed.config.grade;
     ASSIGN_OR_RETURN(resumed.home, find_home());

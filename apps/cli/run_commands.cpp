@@ -40,14 +40,18 @@ Result<ReportInput> gather(const OpenRun& run) {
 // The state of a run from a few events: it must answer at once however long the run is.
 Result<Json> read_status(const OpenRun& run) {
   const CampaignConfig config = run.archive->config();
-  Json status{{"run_id", config.run_id}, {"problem", config.problem_name}, {"folder", run.folder.string()},
-              {"budget_s", config.budget.wall_s}, {"goal", config.goal}};
+  Json status{{"run_id", config.run_id},
+              {"problem", config.problem_name},
+              {"folder", run.folder.string()},
+              {"budget_s", config.budget.wall_s},
+              {"goal", config.goal}};
   ASSIGN_OR_RETURN(const int evaluations, run.archive->count_evaluations());
   status["evaluations"] = evaluations;
   ASSIGN_OR_RETURN(const std::optional<Json> observation, run.archive->last_event("observation"));
   status["used_s"] = observation ? observation->at("used_s") : Json(0.0);
   ASSIGN_OR_RETURN(const std::optional<Json> ended, run.archive->last_event("stop"));
-  status["state"] = ended ? ended->at("stop_reason") : Json("running, or killed: `kbeam resume` goes on");
+  status["state"] =
+      ended ? ended->at("stop_reason") : Json("running, or killed: `kbeam resume` goes on");
   ASSIGN_OR_RETURN(const std::optional<Json> families, run.archive->last_event("families"));
   status["families"] = families ? families->at("families") : Json::array();
   std::map<std::string, Json> champions;
@@ -64,20 +68,24 @@ Result<Json> read_status(const OpenRun& run) {
 }
 
 void print_status(const Json& status) {
-  fmt::print("run {} on {}: {}, {} evaluations, {:.0f} of {:.0f} s used\n", status["run_id"].get<std::string>(),
-             status["problem"].get<std::string>(), status["state"].get<std::string>(),
-             status["evaluations"].get<int>(), status["used_s"].get<double>(), status["budget_s"].get<double>());
+  fmt::print("run {} on {}: {}, {} evaluations, {:.0f} of {:.0f} s used\n",
+             status["run_id"].get<std::string>(), status["problem"].get<std::string>(),
+             status["state"].get<std::string>(), status["evaluations"].get<int>(),
+             status["used_s"].get<double>(), status["budget_s"].get<double>());
   for (const Json& champion : status["champions"])
-    fmt::print("  {:<12} {:.2f}x [{:.2f}, {:.2f}]  {} ({})\n", champion["case_name"].get<std::string>(),
-               champion["speedup"].get<double>(), champion["low"].get<double>(), champion["high"].get<double>(),
+    fmt::print("  {:<12} {:.2f}x [{:.2f}, {:.2f}]  {} ({})\n",
+               champion["case_name"].get<std::string>(), champion["speedup"].get<double>(),
+               champion["low"].get<double>(), champion["high"].get<double>(),
                champion["candidate_id"].get<std::string>(), champion["family"].get<std::string>());
   if (status["champions"].empty()) fmt::print("  no champion yet\n");
   for (const Json& family : status["families"])
-    fmt::print("  family {:<24} {:<11} {:>4} tried  best {:.2f}x\n", family["name"].get<std::string>(),
+    fmt::print("  family {:<24} {:<11} {:>4} tried  best {:.2f}x\n",
+               family["name"].get<std::string>(),
                family["retired"].get<bool>() ? "retired" : family["role"].get<std::string>(),
                family["evaluations"].get<int>(), family["best_speedup"].get<double>());
   if (!status["winner"].is_null())
-    fmt::print("  winner {}: {:.2f}x in geometric mean\n", status["winner"]["candidate_id"].get<std::string>(),
+    fmt::print("  winner {}: {:.2f}x in geometric mean\n",
+               status["winner"]["candidate_id"].get<std::string>(),
                status["winner"]["speedup_geomean"].get<double>());
 }
 
@@ -107,8 +115,9 @@ int stop_command(const Options& options) {
   if (const Result<void> dropped = Inbox(*run).drop_stop(); !dropped.ok())
     return report_error(dropped.error(), options);
   const std::string id = run->filename().string();
-  return say(options, {{"run_id", id}, {"asked_to_stop", true}},
-             "asked " + id + " to stop after the attempt in hand; go on later with: kbeam resume " + id);
+  return say(
+      options, {{"run_id", id}, {"asked_to_stop", true}},
+      "asked " + id + " to stop after the attempt in hand; go on later with: kbeam resume " + id);
 }
 
 int submit_command(const Options& options) {
@@ -116,8 +125,8 @@ int submit_command(const Options& options) {
     ASSIGN_OR_RETURN(const std::string source, read_file(options.get("FILE")));
     const SourceKnobs scanned = scan_knobs(source);
     if (!scanned.mistakes.empty())
-      return Error{ErrorCode::bad_input, "read the knobs of " + options.get("FILE"), scanned.mistakes.front(),
-                   "mend the KBEAM_KNOB lines"};
+      return Error{ErrorCode::bad_input, "read the knobs of " + options.get("FILE"),
+                   scanned.mistakes.front(), "mend the KBEAM_KNOB lines"};
     Options run_options = options;
     run_options.values["RUN"] = {options.get("--run")};
     ASSIGN_OR_RETURN(const std::filesystem::path run, find_run(run_options));
@@ -128,10 +137,14 @@ int submit_command(const Options& options) {
     submission.idea.text = options.get("--idea");
     submission.idea.category = "by hand";
     submission.idea.source = "manual";
-    submission.idea.id = sha256_hex(submission.idea.family + "\n" + submission.idea.text + "\n" + source).substr(0, 12);
+    submission.idea.id =
+        sha256_hex(submission.idea.family + "\n" + submission.idea.text + "\n" + source)
+            .substr(0, 12);
     RETURN_IF_ERROR(Inbox(run).drop_submission(submission));
-    return Json{{"run_id", run.filename().string()}, {"idea_id", submission.idea.id},
-                {"family", submission.idea.family}, {"knobs", scanned.knobs.size()}};
+    return Json{{"run_id", run.filename().string()},
+                {"idea_id", submission.idea.id},
+                {"family", submission.idea.family},
+                {"knobs", scanned.knobs.size()}};
   }();
   if (!submitted.ok()) return report_error(submitted.error(), options);
   return say(options, *submitted,
@@ -150,7 +163,8 @@ int report_command(const Options& options) {
   return say(options,
              {{"report_html", (*written / "report.html").string()},
               {"attempts_log", (*written / "attempts_log.md").string()}},
-             "wrote " + (*written / "report.html").string() + "\nwrote " + (*written / "attempts_log.md").string());
+             "wrote " + (*written / "report.html").string() + "\nwrote " +
+                 (*written / "attempts_log.md").string());
 }
 
 int publish_command(const Options& options) {

@@ -25,7 +25,8 @@ Result<fs::path> find_run(const Options& options) {
   std::vector<std::string> ids;
   std::error_code trouble;
   for (const auto& entry : fs::directory_iterator(folder, trouble))
-    if (fs::exists(entry.path() / "archive.sqlite")) ids.push_back(entry.path().filename().string());
+    if (fs::exists(entry.path() / "archive.sqlite"))
+      ids.push_back(entry.path().filename().string());
   std::sort(ids.begin(), ids.end());  // ids begin with their date
   if (ids.empty())
     return Error{ErrorCode::not_found, "find a run in " + folder.string(), "there is none",
@@ -51,6 +52,8 @@ OptionSpec run_argument() {
   return {"RUN", "RUN", "a run's id, its beginning, or its folder; the latest when left out", ""};
 }
 
-OptionSpec dir_option() { return {"--dir", "FOLDER", "where runs live", "runs"}; }
+OptionSpec dir_option() {
+  return {"--dir", "FOLDER", "where runs live", "runs"};
+}
 
 }  // namespace kbeam::cli

@@ -21,15 +21,17 @@ int terminal_width(int file) {
 
 std::string bar(double share, int width) {
   const int full = std::clamp(static_cast<int>(share * width), 0, width);
-  return std::string(static_cast<std::size_t>(full), '#') + std::string(static_cast<std::size_t>(width - full), '.');
+  return std::string(static_cast<std::size_t>(full), '#') +
+         std::string(static_cast<std::size_t>(width - full), '.');
 }
 
 std::string budget_line(const ProgressView& view) {
   std::string line = fmt::format("round {}  {} evaluations", view.round, view.evaluations);
   if (view.budget_evaluations > 0) line += fmt::format(" of {}", view.budget_evaluations);
   if (view.budget_s > 0)
-    line += fmt::format("  [{}] {:.0f} of {:.0f} s, {:.0f} s left", bar(view.used_s / view.budget_s, 20),
-                        view.used_s, view.budget_s, std::max(0.0, view.budget_s - view.used_s));
+    line += fmt::format("  [{}] {:.0f} of {:.0f} s, {:.0f} s left",
+                        bar(view.used_s / view.budget_s, 20), view.used_s, view.budget_s,
+                        std::max(0.0, view.budget_s - view.used_s));
   else
     line += fmt::format("  {:.0f} s", view.used_s);
   if (view.best_speedup > 0) line += fmt::format("  best {:.2f}x", view.best_speedup);
@@ -38,7 +40,8 @@ std::string budget_line(const ProgressView& view) {
 
 std::string rejects_line(const ProgressView& view) {
   std::string line = "rejected:";
-  for (const auto& [verdict, count] : view.rejects) line += fmt::format(" {} {}", count, to_string(verdict));
+  for (const auto& [verdict, count] : view.rejects)
+    line += fmt::format(" {} {}", count, to_string(verdict));
   return view.rejects.empty() ? "rejected: none" : line;
 }
 
@@ -51,8 +54,8 @@ std::string champions_line(const ProgressView& view) {
 
 std::string family_line(const FamilyState& family) {
   return fmt::format("  {:<24} {:<11} {:>4} tried {:>4} right  best {:.2f}x", family.name,
-                     family.retired ? "retired" : to_string(family.role), family.evaluations, family.accepted,
-                     family.best_speedup);
+                     family.retired ? "retired" : to_string(family.role), family.evaluations,
+                     family.accepted, family.best_speedup);
 }
 
 }  // namespace
@@ -63,7 +66,9 @@ TerminalProgress::TerminalProgress(std::FILE* stream)
   if (terminal != nullptr && std::string_view(terminal) == "dumb") live_ = false;
 }
 
-TerminalProgress::~TerminalProgress() { erase(); }
+TerminalProgress::~TerminalProgress() {
+  erase();
+}
 
 void TerminalProgress::print_line(std::string_view line) {
   erase();
@@ -113,7 +118,8 @@ void TerminalProgress::draw() {
   }
   if (!last_attempt_.empty()) lines.push_back(last_attempt_);
   for (const std::string& line : lines)
-    fmt::print(stream_, "{}\n", std::string_view(line).substr(0, static_cast<std::size_t>(width_ - 1)));
+    fmt::print(stream_, "{}\n",
+               std::string_view(line).substr(0, static_cast<std::size_t>(width_ - 1)));
   drawn_lines_ = static_cast<int>(lines.size());
   std::fflush(stream_);
 }

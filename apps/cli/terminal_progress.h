@@ -1,4 +1,5 @@
-// A campaign on the terminal: a few lines redrawn in place, or plain lines when the output is no terminal.
+// A campaign on the terminal: a few lines redrawn in place, or plain lines when the output is no
+// terminal.
 #pragma once
 
 #include <cstdio>

@@ -145,7 +145,8 @@ Result<void> Campaign::open_tools() {
   options.grade = setup_.grade;
   options.seed = setup_.config.seed;
   options.on_lock_wait = [this](const std::string& holder) {
-    if (std::exchange(lock_holder_, holder) != holder)  // said once a holder, not once a measurement
+    if (std::exchange(lock_holder_, holder) !=
+        holder)  // said once a holder, not once a measurement
       progress_.event("waiting for the timing lock of this machine, held by " + holder);
   };
   judge_ = std::make_unique<Judge>(setup_.problem, library_->code(), options, clock_);

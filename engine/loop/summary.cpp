@@ -9,19 +9,21 @@ namespace kbeam {
 namespace {
 
 bool is_timed(const Evaluation& evaluation, const std::string& case_name) {
-  return std::any_of(evaluation.measurements.begin(), evaluation.measurements.end(),
-                     [&](const Measurement& measurement) { return measurement.case_name == case_name; });
+  return std::any_of(
+      evaluation.measurements.begin(), evaluation.measurements.end(),
+      [&](const Measurement& measurement) { return measurement.case_name == case_name; });
 }
 
-// The problem's first figure in eps is its headline (for QR the column residual): its worst value, by share of the
-// limit, on the timed cases. (On subnormal inputs an eps of the column is no meaningful unit.)
+// The problem's first figure in eps is its headline (for QR the column residual): its worst value,
+// by share of the limit, on the timed cases. (On subnormal inputs an eps of the column is no
+// meaningful unit.)
 const CheckFigure* worst_eps_figure(const Evaluation& evaluation) {
   const CheckFigure* worst = nullptr;
   for (const CheckReport& report : evaluation.checks)
     for (const CheckFigure& figure : report.figures)
       if (figure.unit == "eps" && is_timed(evaluation, report.case_name) &&
-          (worst == nullptr ||
-           (figure.name == worst->name && figure.value / figure.limit > worst->value / worst->limit)))
+          (worst == nullptr || (figure.name == worst->name &&
+                                figure.value / figure.limit > worst->value / worst->limit)))
         worst = &figure;
   return worst;
 }

@@ -60,9 +60,15 @@ constexpr auto kEveryVerdict = [] {
 
 }  // namespace
 
-std::string_view to_string(Verdict verdict) { return word_of(kVerdicts, verdict); }
-std::optional<Verdict> parse_verdict(std::string_view word) { return value_of<Verdict>(kVerdicts, word); }
-std::span<const Verdict> all_verdicts() { return kEveryVerdict; }
+std::string_view to_string(Verdict verdict) {
+  return word_of(kVerdicts, verdict);
+}
+std::optional<Verdict> parse_verdict(std::string_view word) {
+  return value_of<Verdict>(kVerdicts, word);
+}
+std::span<const Verdict> all_verdicts() {
+  return kEveryVerdict;
+}
 
 Blame blame_of(Verdict verdict) {
   switch (verdict) {
@@ -77,7 +83,9 @@ Blame blame_of(Verdict verdict) {
   }
 }
 
-std::string_view to_string(Comparison comparison) { return word_of(kComparisons, comparison); }
+std::string_view to_string(Comparison comparison) {
+  return word_of(kComparisons, comparison);
+}
 std::optional<Comparison> parse_comparison(std::string_view word) {
   return value_of<Comparison>(kComparisons, word);
 }

@@ -153,7 +153,8 @@ bool Judge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& refer
                       called.ok() ? called.value->report.sentence : called.failure.sentence));
       return std::nullopt;
     }
-    if (side.is_candidate && !trial.take(the_case, called.value->report, input_seed)) return std::nullopt;
+    if (side.is_candidate && !trial.take(the_case, called.value->report, input_seed))
+      return std::nullopt;
     return static_cast<double>(called.value->wall_ns);
   };
   // The first call of a process pays for page faults and lazy binding: it is checked in full and
@@ -254,8 +255,7 @@ Evaluation Judge::check(const Subject& subject, const std::vector<Case>& cases) 
   trial.evaluation.started_unix_ms = clock_.unix_ms();
   const std::int64_t began = clock_.monotonic_ns();
   std::unique_ptr<BenchProcess> process;
-  if (start(trial, subject, 1, cases, process))
-    check_cases(trial, *process, cases, options_.seed);
+  if (start(trial, subject, 1, cases, process)) check_cases(trial, *process, cases, options_.seed);
   trial.evaluation.check_s = seconds_since(clock_, began);
   finish(trial);
   return std::move(trial.evaluation);

@@ -21,7 +21,8 @@ int main(void) {
   size_t bytes = 0;
   kernelbeam_status status = kernelbeam_sgeqrf_batched_workspace(&call, executor, &bytes);
   void* workspace = malloc(bytes + 1);
-  if (status == KERNELBEAM_OK) status = kernelbeam_sgeqrf_batched(&call, workspace, bytes, executor);
+  if (status == KERNELBEAM_OK)
+    status = kernelbeam_sgeqrf_batched(&call, workspace, bytes, executor);
   free(workspace);
   kernelbeam_executor_destroy(executor);
   if (status != KERNELBEAM_OK) {

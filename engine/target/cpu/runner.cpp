@@ -189,8 +189,7 @@ Result<void> SandboxedRunner::launch() {
     const Incident incident{event, page().reply.fault, "before any candidate was loaded",
                             options_.load_timeout_s, child_->printed()};
     return Error{ErrorCode::unavailable, "start " + options_.runner.string(),
-                 explain(incident, memory_).sentence,
-                 "run `kbeam doctor` to see what is missing"};
+                 explain(incident, memory_).sentence, "run `kbeam doctor` to see what is missing"};
   }
   return level_ >= SandboxLevel::landlock_seccomp ? confirm_sandbox(1) : Result<void>();
 }
