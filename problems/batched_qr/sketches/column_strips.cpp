@@ -244,6 +244,9 @@ void unpack_strip(const Matrix& matrix, const Shape& shape, int p) {
     if (i >= (p + 1) * kLanes) {
 #pragma GCC unroll 16
       for (int c = 0; c < kLanes; ++c) tile[c] = get(strip + (i + c) * kLanes) * factor;
+    } else if (i + kLanes <= p * kLanes && !matrix.scaled) {
+#pragma GCC unroll 16
+      for (int c = 0; c < kLanes; ++c) tile[c] = get(strip + (i + c) * kLanes);
     } else {
       for (int c = 0; c < kLanes; ++c) tile[c] = row_of_h(matrix, strip, p, i + c);
     }
@@ -603,6 +606,7 @@ KBEAM_PLAN(plan, args) {
   shape.n = static_cast<int>(a.dim(2));
   shape.k = std::min(shape.m, shape.n);
   shape.strips = (shape.n + kLanes - 1) / kLanes;
-  const auto scratch = plan.worker_scratch<float>(kMatrices * scratch_floats(shape));
+  const int lockstep = a.dim(0) >= kMatrices ? kMatrices : 1;
+  const auto scratch = plan.worker_scratch<float>(lockstep * scratch_floats(shape));
   plan.parallel_for(a.dim(0), 0, factor, a, h, tau, scratch, shape);
 }
