@@ -17,8 +17,9 @@
 namespace kbeam {
 
 struct CeilingFacts {
-  std::map<std::string, double>
-      ns;  // ceiling name -> the time that the case would take at that speed
+  // Ceiling name -> the time that the case would take at that speed, by the quickest of several
+  // calls: noise only ever adds time, and the physics floor must not reject an honest candidate.
+  std::map<std::string, double> ns;
   double flops = 0;
   double bytes = 0;
 };

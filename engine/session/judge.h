@@ -60,6 +60,7 @@ class Judge {
   // plan noted.
   struct CeilingTime {
     double median_ns = 0;
+    double least_ns = 0;
     std::map<std::string, std::string> notes;
   };
   Outcome<CeilingTime> time_trusted(const Subject& subject, const Case& the_case, int repeats);
