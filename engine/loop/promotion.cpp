@@ -11,7 +11,6 @@
 namespace kbeam {
 namespace {
 
-constexpr int kAllCoresPairs = 8;
 constexpr double kConfidence = 0.99;
 
 // The timed case of this row, moved to another value of the regime axis: axes that were equal to it

@@ -15,6 +15,8 @@
 
 namespace kbeam {
 
+inline constexpr int kAllCoresPairs = 8;
+
 struct Promotion {
   Candidate winner;
   Evaluation evaluation;                // on one thread: the headline

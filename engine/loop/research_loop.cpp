@@ -225,13 +225,19 @@ Result<void> Campaign::establish_baseline() {
   return {};
 }
 
-// Promotion times the same cases as the A/A control, on faster candidates: the control bounds its
-// cost.
+// What a promotion will take, from what the A/A control took: the same cases, the same work around
+// each call, the baseline on one side and the champions on the other.
 double Campaign::promotion_reserve_s() const {
+  double baseline_s = 0;
+  double champion_s = 0;
+  for (const auto& [case_name, time_ns] : baseline_.case_ns) {
+    baseline_s += time_ns * 1e-9;
+    champion_s += time_ns * 1e-9 / reference_speedup(case_name);
+  }
+  const double around_s = std::max(0.0, baseline_.control_s / (kControlPairs + 1) - 2 * baseline_s);
   const StoppingRule rule = promote_rule();
-  const double pairs =
-      (rule.pairs_per_process + 1) * rule.processes + 9;  // warm-ups, and the all-cores row
-  return kPromotionSlack * baseline_.control_s * pairs / (kControlPairs + 1) + kReportSeconds;
+  const double pairs = (rule.pairs_per_process + 1) * rule.processes + kAllCoresPairs + 1;
+  return kPromotionSlack * pairs * (baseline_s + champion_s + around_s) + kReportSeconds;
 }
 
 StopReason Campaign::stop_reason() {

@@ -129,13 +129,20 @@ Result<ReportInput> gather_report(const Archive& archive, const Problem& problem
       input.families.push_back(std::move(state));
     }
   ASSIGN_OR_RETURN(const std::vector<Event> events, archive.events());
+  int evaluations = 0;
   for (const Event& event : events) {
+    evaluations += event.kind == "evaluation" ? 1 : 0;
     if (event.kind != "champion") continue;
-    ASSIGN_OR_RETURN(Champion champion, champion_from_json(Json::parse(event.body)));
+    ASSIGN_OR_RETURN(const Champion champion, champion_from_json(Json::parse(event.body)));
+    input.ladder.push_back({evaluations, champion});
     std::erase_if(input.champions,
                   [&](const Champion& known) { return known.case_name == champion.case_name; });
-    input.champions.push_back(std::move(champion));
+    input.champions.push_back(champion);
   }
+  for (const Evaluation& evaluation : input.evaluations)
+    if (evaluation.stage == Stage::promote)
+      for (const Measurement& measurement : evaluation.measurements)
+        if (measurement.threads > 1) input.all_cores.push_back(measurement);
   ASSIGN_OR_RETURN(const std::optional<Json> recorded, archive.last_event("baseline"));
   if (recorded) {
     ASSIGN_OR_RETURN(const BaselineFacts baseline, baseline_from_json(*recorded));

@@ -139,12 +139,33 @@ std::string StoppingRule::text() const {
   return name + " " + std::to_string(pairs_per_process) + " x " + std::to_string(processes);
 }
 
+std::optional<std::string> may_end_early(const StoppingRule& rule,
+                                         std::span<const Measurement> measurements) {
+  const auto all = [&](auto holds) {
+    return !measurements.empty() &&
+           std::all_of(measurements.begin(), measurements.end(),
+                       [&](const Measurement& m) { return holds(m.summary); });
+  };
+  if (rule.clear_ratio > 1 && all([&](const PairedSummary& summary) {
+        return summary.low > rule.clear_ratio || summary.high < 1 / rule.clear_ratio;
+      }))
+    return "clear: every interval lies beyond " + std::to_string(rule.clear_ratio);
+  if (rule.futile_speedup > 0 &&
+      all([&](const PairedSummary& summary) { return summary.speedup <= rule.futile_speedup; }))
+    return "futile: no median reaches " + std::to_string(rule.futile_speedup);
+  return std::nullopt;
+}
+
 StoppingRule screen_rule() {
   return {.name = "screen", .pairs_per_process = 5, .processes = 1};
 }
 
 StoppingRule confirm_rule() {
-  return {.name = "confirm", .pairs_per_process = 15, .processes = 2};
+  return {.name = "confirm",
+          .pairs_per_process = 15,
+          .processes = 2,
+          .clear_ratio = 1.1,
+          .futile_speedup = 1.005};
 }
 
 StoppingRule promote_rule() {

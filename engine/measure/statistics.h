@@ -1,7 +1,9 @@
 // Pure statistics of paired timings: no clock, no process. Unknown is NaN or infinity, never 0.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "model/evaluation.h"
@@ -36,16 +38,24 @@ GeomeanSummary summarise_cases(std::span<const Measurement> measurements, double
 // delta = max(0.5 %, 2 x timer resolution / bracket, 2 x |median of the A/A|).
 double noise_floor(double aa_log_ratio_median, double timer_resolution_ns, double bracket_ns);
 
-// A stopping rule: how many pairs in how many fresh processes, and when a comparison may end early.
+// A stopping rule: how many pairs in how many fresh processes, and when a comparison may end before
+// the last process.
 struct StoppingRule {
   std::string name;  // "promote"
   int pairs_per_process = 9;
   int processes = 1;
   double confidence = 0.99;
-  double clear_ratio =
-      0;  // > 1: may end after the first process when the interval is beyond this ratio
+  // Clear: every case's interval lies beyond this ratio, either way. 0: never.
+  double clear_ratio = 0;
+  // Futile: no case's median reaches this speedup, so none can end as faster worth having. 0:
+  // never.
+  double futile_speedup = 0;
   std::string text() const;  // "promote 9 x 3"
 };
+// Why the comparison may end now, or nothing. Ending early on futility can lose a gain, never claim
+// one.
+std::optional<std::string> may_end_early(const StoppingRule& rule,
+                                         std::span<const Measurement> measurements);
 StoppingRule screen_rule();
 StoppingRule confirm_rule();
 StoppingRule promote_rule();

@@ -115,5 +115,30 @@ TEST(NoiseFloor, IsTheLargestOfItsTerms) {
   EXPECT_DOUBLE_EQ(noise_floor(0, 10'000, 1e6), 0.02);
 }
 
+Measurement measured(double speedup, double low, double high) {
+  Measurement measurement;
+  measurement.summary.speedup = speedup;
+  measurement.summary.low = low;
+  measurement.summary.high = high;
+  return measurement;
+}
+
+TEST(MayEndEarly, OnlyWhenEveryCaseIsClear) {
+  const StoppingRule rule{.name = "test", .clear_ratio = 1.1};
+  EXPECT_TRUE(may_end_early(rule, std::vector{measured(1.3, 1.2, 1.4), measured(0.5, 0.4, 0.6)}));
+  EXPECT_FALSE(may_end_early(rule, std::vector{measured(1.3, 1.2, 1.4), measured(1.2, 1.05, 1.3)}));
+  EXPECT_FALSE(may_end_early(rule, {}));
+}
+
+TEST(MayEndEarly, OnlyWhenNoCaseCanStillWin) {
+  const StoppingRule rule{.name = "test", .futile_speedup = 1.005};
+  EXPECT_TRUE(may_end_early(rule, std::vector{measured(1.0, 0.9, 1.1), measured(0.99, 0.9, 1.1)}));
+  EXPECT_FALSE(may_end_early(rule, std::vector{measured(1.0, 0.9, 1.1), measured(1.02, 0.9, 1.1)}));
+}
+
+TEST(MayEndEarly, NeverByDefault) {
+  EXPECT_FALSE(may_end_early({.name = "plain"}, std::vector{measured(9, 8, 10)}));
+}
+
 }  // namespace
 }  // namespace kbeam

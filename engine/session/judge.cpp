@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 
 #include "base/entropy.h"
 #include "check/case_check.h"
@@ -18,9 +19,20 @@ constexpr double kLeastBracketInEmptyCalls = 200;
 // One timed output in fifty, at secret, gets the full check instead of the projection.
 constexpr std::uint64_t kFullCheckOneIn = 50;
 
-double seconds_since(const Clock& clock, std::int64_t start_ns) {
-  return static_cast<double>(clock.monotonic_ns() - start_ns) * 1e-9;
-}
+// Adds the seconds of its life to `total_s`.
+class Stopwatch {
+ public:
+  Stopwatch(const Clock& clock, double& total_s)
+      : clock_(clock), total_s_(total_s), began_ns_(clock.monotonic_ns()) {}
+  ~Stopwatch() { total_s_ += static_cast<double>(clock_.monotonic_ns() - began_ns_) * 1e-9; }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  const Clock& clock_;
+  double& total_s_;
+  std::int64_t began_ns_;
+};
 
 std::vector<Case> joined(const std::vector<Case>& a, const std::vector<Case>& b) {
   std::vector<Case> all = a;
@@ -101,6 +113,15 @@ bool Judge::start(Trial& trial, const Subject& subject, int threads, std::span<c
   trial.evaluation.sandbox = process->sandbox();
   trial.evaluation.weaknesses = process->weaknesses();
   return true;
+}
+
+// The reference's troubles are never the candidate's, and neither is its sandbox.
+bool Judge::start_reference(Trial& trial, const Subject& reference, int threads,
+                            std::span<const Case> cases, std::unique_ptr<BenchProcess>& process) {
+  Trial aside;
+  return start(aside, reference, threads, cases, process) ||
+         trial.fail(Verdict::engine_failed,
+                    "the reference did not start: " + aside.evaluation.reason);
 }
 
 bool Judge::check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases,
@@ -215,14 +236,6 @@ bool Judge::time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& refe
   return true;
 }
 
-bool clear_already(const StoppingRule& rule, const std::vector<Measurement>& measurements) {
-  if (rule.clear_ratio <= 1) return false;
-  return std::all_of(measurements.begin(), measurements.end(), [&](const Measurement& measurement) {
-    return measurement.summary.low > rule.clear_ratio ||
-           measurement.summary.high < 1 / rule.clear_ratio;
-  });
-}
-
 // The last word on a trial: what weakens it, and whether a time is too good to be true.
 void Judge::finish(Trial& trial) {
   Evaluation& evaluation = trial.evaluation;
@@ -246,98 +259,104 @@ void Judge::finish(Trial& trial) {
   evaluation = make_evaluation(std::move(evaluation));
 }
 
-Evaluation Judge::check(const Subject& subject, const std::vector<Case>& cases) {
+// Opens a trial, lets `body` fill it, and closes it. Problem code is trusted but may throw: that is
+// no candidate's fault.
+Evaluation Judge::conduct(const Subject& candidate, Stage stage,
+                          const std::function<void(Trial&)>& body) {
   Trial trial;
-  trial.evaluation = {.candidate_id = subject.id,
-                      .stage = Stage::manual,
+  trial.evaluation = {.candidate_id = candidate.id,
+                      .stage = stage,
                       .verdict = Verdict::accepted,
                       .grade = options_.grade};
   trial.evaluation.started_unix_ms = clock_.unix_ms();
-  const std::int64_t began = clock_.monotonic_ns();
-  std::unique_ptr<BenchProcess> process;
-  if (start(trial, subject, 1, cases, process)) check_cases(trial, *process, cases, options_.seed);
-  trial.evaluation.check_s = seconds_since(clock_, began);
+  try {
+    body(trial);
+  } catch (const std::exception& trouble) {
+    trial.fail(Verdict::engine_failed,
+               "the code of problem " + problem_.name + " threw: " + trouble.what());
+  }
   finish(trial);
   return std::move(trial.evaluation);
+}
+
+Evaluation Judge::check(const Subject& subject, const std::vector<Case>& cases) {
+  return conduct(subject, Stage::manual, [&](Trial& trial) {
+    const Stopwatch watch(clock_, trial.evaluation.check_s);
+    std::unique_ptr<BenchProcess> process;
+    if (start(trial, subject, 1, cases, process))
+      check_cases(trial, *process, cases, options_.seed);
+  });
+}
+
+bool Judge::renew_screen_reference(Trial& trial, const Subject& reference,
+                                   const std::vector<Case>& timed_cases) {
+  if (screen_reference_id_ == reference.id) return true;
+  screen_reference_.reset();
+  screen_reference_id_.clear();
+  if (!start_reference(trial, reference, 1, timed_cases, screen_reference_)) return false;
+  screen_reference_id_ = reference.id;
+  return true;
 }
 
 Evaluation Judge::screen(const Subject& candidate, const Subject& reference,
                          const std::vector<Case>& check_cases_list,
                          const std::vector<Case>& timed_cases) {
-  Trial trial;
-  trial.evaluation = {.candidate_id = candidate.id,
-                      .stage = Stage::screen,
-                      .verdict = Verdict::accepted,
-                      .grade = options_.grade};
-  trial.evaluation.started_unix_ms = clock_.unix_ms();
-  const std::uint64_t input_seed = derive_seed(options_.seed, "screen");
-  std::int64_t began = clock_.monotonic_ns();
-  std::unique_ptr<BenchProcess> process;
-  bool alive = start(trial, candidate, 1, joined(check_cases_list, timed_cases), process) &&
-               check_cases(trial, *process, check_cases_list, input_seed);
-  trial.evaluation.check_s = seconds_since(clock_, began);
-  began = clock_.monotonic_ns();
-  if (alive && screen_reference_id_ != reference.id) {
-    screen_reference_.reset();
-    screen_reference_id_.clear();
-    Trial aside;  // the reference's sandbox is not the candidate's
-    alive = start(aside, reference, 1, timed_cases, screen_reference_);
-    if (alive)
-      screen_reference_id_ = reference.id;
-    else
-      trial.fail(Verdict::engine_failed, "the reference did not start: " + aside.evaluation.reason);
-  }
-  if (alive) {
-    const CompareRequest request{candidate,     reference,     {}, timed_cases,
-                                 screen_rule(), Stage::screen, 1};
-    alive = time_cases(trial, *process, *screen_reference_, request, input_seed, 0);
+  return conduct(candidate, Stage::screen, [&](Trial& trial) {
+    const std::uint64_t input_seed = derive_seed(options_.seed, "screen");
+    std::unique_ptr<BenchProcess> process;
+    {
+      const Stopwatch watch(clock_, trial.evaluation.check_s);
+      if (!start(trial, candidate, 1, joined(check_cases_list, timed_cases), process)) return;
+      if (!check_cases(trial, *process, check_cases_list, input_seed)) return;
+    }
+    const Stopwatch watch(clock_, trial.evaluation.measure_s);
+    if (!renew_screen_reference(trial, reference, timed_cases)) return;
+    const CompareRequest request{.candidate = candidate,
+                                 .reference = reference,
+                                 .check_cases = {},
+                                 .timed_cases = timed_cases,
+                                 .rule = screen_rule(),
+                                 .stage = Stage::screen,
+                                 .threads = 1};
     // A reference that failed is not asked again: the next screen starts it afresh.
-    if (!alive && trial.evaluation.verdict == Verdict::engine_failed) screen_reference_id_.clear();
-  }
-  trial.evaluation.measure_s = seconds_since(clock_, began);
-  finish(trial);
-  return std::move(trial.evaluation);
+    if (!time_cases(trial, *process, *screen_reference_, request, input_seed, 0) &&
+        trial.evaluation.verdict == Verdict::engine_failed)
+      screen_reference_id_.clear();
+  });
 }
 
 Evaluation Judge::compare(const CompareRequest& request) {
-  Trial trial;
-  trial.evaluation = {.candidate_id = request.candidate.id,
-                      .stage = request.stage,
-                      .verdict = Verdict::accepted,
-                      .grade = options_.grade};
-  trial.evaluation.started_unix_ms = clock_.unix_ms();
-  const std::vector<Case> all = joined(request.check_cases, request.timed_cases);
-  for (int index = 0; index < request.rule.processes; ++index) {
-    // Drawn now, after the candidate was fixed: nothing that it was tuned on comes back.
-    const std::uint64_t input_seed = random_bits();
-    std::int64_t began = clock_.monotonic_ns();
-    std::unique_ptr<BenchProcess> candidate;
-    std::unique_ptr<BenchProcess> reference;
-    bool alive = start(trial, request.candidate, request.threads, all, candidate);
-    if (alive) {
-      Trial aside;
-      alive = start(aside, request.reference, request.threads, request.timed_cases, reference) ||
-              trial.fail(Verdict::engine_failed,
-                         "the reference did not start: " + aside.evaluation.reason);
+  return conduct(request.candidate, request.stage, [&](Trial& trial) {
+    for (int index = 0; index < request.rule.processes; ++index) {
+      // Drawn now, after the candidate was fixed: nothing that it was tuned on comes back.
+      const std::uint64_t input_seed = random_bits();
+      const bool alive = compare_in_fresh_processes(trial, request, input_seed, index);
+      bank_.forget(input_seed);
+      if (!alive || index + 1 == request.rule.processes) return;
+      if (const auto why = may_end_early(request.rule, trial.evaluation.measurements)) {
+        for (Measurement& measurement : trial.evaluation.measurements)
+          measurement.stop_reason = *why;
+        return;
+      }
     }
-    if (alive && index == 0)
-      alive = check_cases(trial, *candidate, request.check_cases, input_seed);
-    trial.evaluation.check_s += seconds_since(clock_, began);
-    began = clock_.monotonic_ns();
-    if (alive) alive = time_cases(trial, *candidate, *reference, request, input_seed, index);
-    trial.evaluation.measure_s += seconds_since(clock_, began);
-    bank_.forget(input_seed);
-    if (!alive) break;
-    if (index + 1 < request.rule.processes &&
-        clear_already(request.rule, trial.evaluation.measurements)) {
-      for (Measurement& measurement : trial.evaluation.measurements)
-        measurement.stop_reason = fmt::format("clear beyond {} x after {} processes",
-                                              request.rule.clear_ratio, index + 1);
-      break;
-    }
+  });
+}
+
+bool Judge::compare_in_fresh_processes(Trial& trial, const CompareRequest& request,
+                                       std::uint64_t input_seed, int index) {
+  std::unique_ptr<BenchProcess> candidate;
+  std::unique_ptr<BenchProcess> reference;
+  {
+    const Stopwatch watch(clock_, trial.evaluation.check_s);
+    const std::vector<Case> all = joined(request.check_cases, request.timed_cases);
+    if (!start(trial, request.candidate, request.threads, all, candidate)) return false;
+    if (!start_reference(trial, request.reference, request.threads, request.timed_cases, reference))
+      return false;
+    if (index == 0 && !check_cases(trial, *candidate, request.check_cases, input_seed))
+      return false;
   }
-  finish(trial);
-  return std::move(trial.evaluation);
+  const Stopwatch watch(clock_, trial.evaluation.measure_s);
+  return time_cases(trial, *candidate, *reference, request, input_seed, index);
 }
 
 Outcome<Judge::CeilingTime> Judge::time_trusted(const Subject& subject, const Case& the_case,

@@ -76,6 +76,14 @@ class Judge {
 
  private:
   struct Trial;  // the evaluation in hand
+  Evaluation conduct(const Subject& candidate, Stage stage,
+                     const std::function<void(Trial&)>& body);
+  bool start_reference(Trial& trial, const Subject& reference, int threads,
+                       std::span<const Case> cases, std::unique_ptr<BenchProcess>& process);
+  bool renew_screen_reference(Trial& trial, const Subject& reference,
+                              const std::vector<Case>& timed_cases);
+  bool compare_in_fresh_processes(Trial& trial, const CompareRequest& request,
+                                  std::uint64_t input_seed, int index);
   Seat seat(int threads) const;
   bool start(Trial& trial, const Subject& subject, int threads, std::span<const Case> cases,
              std::unique_ptr<BenchProcess>& process);
@@ -98,9 +106,5 @@ class Judge {
   std::unique_ptr<BenchProcess> screen_reference_;
   std::string screen_reference_id_;
 };
-
-// The pairs that a stopping rule asks for end early when the ratio is clear after the first
-// process.
-bool clear_already(const StoppingRule& rule, const std::vector<Measurement>& measurements);
 
 }  // namespace kbeam
