@@ -79,6 +79,7 @@ class Campaign {
 
   Candidate reference_portfolio() const;
   double reference_speedup(const std::string& case_name) const;
+  void note_reference_speedups(Evaluation& evaluation) const;
   GoalFigures goal_figures() const;
   Sketch make_sketch(const Submission& submission) const;
   MachineBench bench() { return {setup_.problem, library_->code(), *judge_, *builds_, progress_}; }
@@ -321,6 +322,11 @@ double Campaign::reference_speedup(const std::string& case_name) const {
   return 1;
 }
 
+void Campaign::note_reference_speedups(Evaluation& evaluation) const {
+  for (Measurement& measurement : evaluation.measurements)
+    measurement.reference_speedup = reference_speedup(measurement.case_name);
+}
+
 GoalFigures Campaign::goal_figures() const {
   GoalFigures figures;
   figures.baseline_ns = baseline_.case_ns;
@@ -443,6 +449,7 @@ Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case
   request.stage = Stage::confirm;
   Evaluation evaluation = judge_->compare(request);
   evaluation.id = log_->next_evaluation_id();
+  note_reference_speedups(evaluation);
   RETURN_IF_ERROR(log_->confirmation(evaluation));
   for (const Case& the_case : cases) {
     const auto found = std::find_if(
@@ -566,7 +573,8 @@ Result<void> Campaign::record_promotion(const BuiltCandidate& built) {
 
 Result<CampaignOutcome> Campaign::conclude() {
   progress_.phase("writing the report");
-  CampaignFigures figures{.config = setup_.config, .environment = environment_};
+  CampaignFigures figures{
+      .problem = &setup_.problem, .config = setup_.config, .environment = environment_};
   figures.baseline = &baseline_;
   figures.promotion = promotion_ ? &*promotion_ : nullptr;
   figures.not_promoted_because = not_promoted_because_;

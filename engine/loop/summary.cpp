@@ -28,22 +28,28 @@ const CheckFigure* worst_eps_figure(const Evaluation& evaluation) {
   return worst;
 }
 
-Json case_rows(const std::vector<Measurement>& measurements) {
+Json case_rows(const Problem& problem, const std::vector<Measurement>& measurements) {
   Json rows = Json::array();
   for (const Measurement& measurement : measurements) {
     const PairedSummary& summary = measurement.summary;
-    rows.push_back({{"name", measurement.case_name},
-                    {"baseline_ns", summary.reference_ns},
-                    {"candidate_ns", summary.candidate_ns},
-                    {"speedup", summary.speedup},
-                    {"low", summary.low},
-                    {"high", summary.high},
-                    {"comparison", std::string(to_string(summary.comparison))}});
+    const Case* const the_case = problem.find_case(measurement.case_name);
+    const auto axis = the_case == nullptr ? AxisValues::const_iterator()
+                                          : the_case->axes.find(problem.regime_axis);
+    rows.push_back(
+        {{"name", measurement.case_name},
+         {"axis_value",
+          the_case != nullptr && axis != the_case->axes.end() ? Json(axis->second) : Json()},
+         {"baseline_ns", summary.reference_ns},
+         {"candidate_ns", summary.candidate_ns},
+         {"speedup", summary.speedup},
+         {"low", summary.low},
+         {"high", summary.high},
+         {"comparison", std::string(to_string(summary.comparison))}});
   }
   return rows;
 }
 
-Json winner_json(const Promotion& promotion) {
+Json winner_json(const Problem& problem, const Promotion& promotion) {
   const Evaluation& evaluation = promotion.evaluation;
   Json winner{{"candidate_id", promotion.winner.id},
               {"evaluation_id", evaluation.id},
@@ -57,7 +63,7 @@ Json winner_json(const Promotion& promotion) {
   winner["speedup_geomean"] = promotion.geomean.speedup;
   winner["speedup_low"] = promotion.geomean.low;
   winner["speedup_high"] = promotion.geomean.high;
-  winner["cases"] = case_rows(evaluation.measurements);
+  winner["cases"] = case_rows(problem, evaluation.measurements);
   winner["rows"] = Json::array();
   for (const Row& row : promotion.winner.rows)
     winner["rows"].push_back({{"source", row.source_name},
@@ -76,7 +82,7 @@ Json summarise_campaign(const CampaignFigures& figures) {
       {"threads", figures.config.threads},      {"winner", nullptr}};
   const bool won =
       figures.promotion != nullptr && figures.promotion->evaluation.verdict == Verdict::accepted;
-  if (won) summary["winner"] = winner_json(*figures.promotion);
+  if (won) summary["winner"] = winner_json(*figures.problem, *figures.promotion);
   if (!won) summary["no_winner_because"] = figures.not_promoted_because;
   if (won && figures.promotion->all_cores &&
       figures.promotion->all_cores->verdict == Verdict::accepted)
@@ -84,7 +90,7 @@ Json summarise_campaign(const CampaignFigures& figures) {
         {"threads", figures.promotion->all_cores->measurements.front().threads},
         {"speedup_geomean",
          summarise_cases(figures.promotion->all_cores->measurements, 0.99, 1).speedup},
-        {"cases", case_rows(figures.promotion->all_cores->measurements)}};
+        {"cases", case_rows(*figures.problem, figures.promotion->all_cores->measurements)}};
   if (figures.baseline != nullptr) {
     Json rows = Json::array();
     for (const Row& row : figures.baseline->portfolio.rows)

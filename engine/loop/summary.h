@@ -14,6 +14,7 @@
 namespace kbeam {
 
 struct CampaignFigures {
+  const Problem* problem = nullptr;
   CampaignConfig config;
   Environment environment;
   const BaselineFacts* baseline = nullptr;  // null: stopped before it was measured

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,6 +61,9 @@ struct PairedSummary {
 struct Measurement {
   std::string case_name;
   std::string reference;  // candidate id or baseline name
+  // How much faster than the baseline the reference was known to be: speedups times this are
+  // against the baseline. NaN: unknown, or the reference is the baseline itself.
+  double reference_speedup = std::numeric_limits<double>::quiet_NaN();
   int threads = 1;
   PairedSamples samples;
   std::string stopping_rule;  // "screen 5", "confirm 15 x 2", "promote 9 x 3"

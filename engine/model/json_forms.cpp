@@ -99,6 +99,7 @@ void walk(auto& visit, Is<PairedSummary> auto& summary) {
 void walk(auto& visit, Is<Measurement> auto& measurement) {
   visit("case_name", measurement.case_name);
   visit("reference", measurement.reference);
+  visit("reference_speedup", measurement.reference_speedup);
   visit("threads", measurement.threads);
   visit("samples", measurement.samples);
   visit("stopping_rule", measurement.stopping_rule);

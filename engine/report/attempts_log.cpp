@@ -144,11 +144,13 @@ void write_attempt(std::string& log, const AttemptFacts& attempt) {
   if (!evaluation.reason.empty()) log += "- why: " + escape_markdown(evaluation.reason) + "\n";
   std::string speeds;
   for (const Measurement& measurement : evaluation.measurements) {
-    const PairedSummary& summary = measurement.summary;
-    speeds +=
-        fmt::format("{}{} {} {} x ({})", speeds.empty() ? "" : ", ",
-                    markdown_code(measurement.case_name), format_time_ns(summary.candidate_ns),
-                    format_ratio(summary.speedup), format_interval(summary.low, summary.high));
+    const auto known = attempt.per_case.find(measurement.case_name);
+    const PairedSummary& summary =
+        known == attempt.per_case.end() ? measurement.summary : known->second;
+    speeds += fmt::format(
+        "{}{} {} {} x ({})", speeds.empty() ? "" : ", ", markdown_code(measurement.case_name),
+        format_time_ns(summary.candidate_ns), format_ratio(summary.speedup),
+        std::isfinite(summary.high) ? format_interval(summary.low, summary.high) : "a first look");
     if (!attempt.per_case.contains(measurement.case_name))
       speeds += " against " + markdown_code(measurement.reference);
   }

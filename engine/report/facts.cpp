@@ -35,6 +35,21 @@ const T* find_in(const std::map<std::string, const T*>& index, const std::string
   return found == index.end() ? nullptr : found->second;
 }
 
+// The summary as a speedup over the baseline: directly, or through what the reference was known to
+// be.
+std::optional<PairedSummary> against_baseline(
+    const Measurement& measurement, const std::map<std::string, const Candidate*>& candidates) {
+  PairedSummary summary = measurement.summary;
+  if (std::isfinite(measurement.reference_speedup)) {
+    summary.speedup *= measurement.reference_speedup;
+    summary.low *= measurement.reference_speedup;
+    summary.high *= measurement.reference_speedup;
+    return summary;
+  }
+  if (find_in(candidates, measurement.reference) != nullptr) return std::nullopt;
+  return summary;
+}
+
 std::vector<AttemptFacts> gather_attempts(const ReportInput& input) {
   const auto candidates = index_by_id(input.candidates);
   const auto ideas = index_by_id(input.ideas);
@@ -49,10 +64,10 @@ std::vector<AttemptFacts> gather_attempts(const ReportInput& input) {
     if (attempt.candidate != nullptr) attempt.idea = find_in(ideas, attempt.candidate->idea_id);
     double log_sum = 0;
     for (const Measurement& measurement : evaluation.measurements) {
-      const bool against_baseline = find_in(candidates, measurement.reference) == nullptr;
-      if (!against_baseline || measurement.threads != input.config.threads) continue;
-      attempt.per_case[measurement.case_name] = &measurement.summary;
-      log_sum += std::log(measurement.summary.speedup);
+      const std::optional<PairedSummary> summary = against_baseline(measurement, candidates);
+      if (!summary || measurement.threads != input.config.threads) continue;
+      attempt.per_case[measurement.case_name] = *summary;
+      log_sum += std::log(summary->speedup);
     }
     if (!attempt.per_case.empty())
       attempt.geomean = std::exp(log_sum / static_cast<double>(attempt.per_case.size()));

@@ -16,11 +16,10 @@ namespace kbeam {
 struct AttemptFacts {
   int number = 0;  // from 1
   const Evaluation* evaluation = nullptr;
-  const Candidate* candidate = nullptr;  // null when the archive does not know it
-  const Idea* idea = nullptr;            // null when there is none
-  std::map<std::string, const PairedSummary*>
-      per_case;                   // against the baseline, on the headline's threads
-  std::optional<double> geomean;  // over per_case
+  const Candidate* candidate = nullptr;           // null when the archive does not know it
+  const Idea* idea = nullptr;                     // null when there is none
+  std::map<std::string, PairedSummary> per_case;  // against the baseline, on the headline's threads
+  std::optional<double> geomean;                  // over per_case
   bool covers_every_case = false;
   int later_attempt = 0;  // the next attempt of the same candidate; 0: none
   std::string decision;   // on the last attempt of a candidate

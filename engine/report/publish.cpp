@@ -99,6 +99,18 @@ Result<void> write_files(const Files& files, const fs::path& folder) {
   return {};
 }
 
+// What is published is read on other machines: where things lay on this one says nothing there.
+ReportInput without_local_paths(ReportInput input) {
+  input.config.problem_folder = input.config.problem_name;
+  for (const char* key : {"archive", "report_html"})
+    if (input.summary.contains(key) && input.summary[key].is_string())
+      input.summary[key] = fs::path(input.summary[key].get<std::string>()).filename().string();
+  std::vector<std::string>& flags = input.environment.compile_flags;
+  for (std::size_t i = 0; i + 1 < flags.size(); ++i)
+    if (flags[i] == "-I") flags[i + 1] = fs::path(flags[i + 1]).filename().string();
+  return input;
+}
+
 }  // namespace
 
 Result<void> publish_run(const ReportInput& input, const fs::path& campaigns,
@@ -110,7 +122,7 @@ Result<void> publish_run(const ReportInput& input, const fs::path& campaigns,
     return Error{
         ErrorCode::bad_input, what, "that folder is already there",
         "a published campaign is not changed: remove the folder first if it should be replaced"};
-  const Files files = gather_files(input, most_bytes);
+  const Files files = gather_files(without_local_paths(input), most_bytes);
   ASSIGN_OR_RETURN(const fs::path folder, make_temporary_folder(campaigns, ".publishing-"));
   const Result<void> written = write_files(files, folder);
   if (written.ok()) fs::rename(folder, target, trouble);

@@ -29,7 +29,7 @@ Json data_of_attempt(const AttemptFacts& attempt,
   const Evaluation& evaluation = *attempt.evaluation;
   Json speedups = Json::object();
   for (const auto& [name, summary] : attempt.per_case)
-    speedups[name] = number_or_null(summary->speedup);
+    speedups[name] = number_or_null(summary.speedup);
   std::string knobs;
   if (attempt.candidate != nullptr)
     for (const Row& row : attempt.candidate->rows)

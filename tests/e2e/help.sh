@@ -14,8 +14,8 @@ expect 2 "$KBEAM" rnu
 says "did you mean 'run'"
 expect 2 "$KBEAM" run template --budgte 3s
 says "did you mean '--budget'"
-expect 2 "$KBEAM" run templte
-says "template"
+expect 2 "$KBEAM" run softmx
+says "did you mean .softmax"
 expect 2 "$KBEAM" run template --budget soon
 says "write for instance 180s"
 expect 2 "$KBEAM" run template --goal 'speed > 3'
