@@ -78,6 +78,7 @@ class Campaign {
   Result<void> record_promotion(const BuiltCandidate& built);
 
   Candidate reference_portfolio() const;
+  Result<Subject> reference_subject();
   double reference_speedup(const std::string& case_name) const;
   void note_reference_speedups(Evaluation& evaluation) const;
   GoalFigures goal_figures() const;
@@ -316,6 +317,18 @@ Candidate Campaign::reference_portfolio() const {
   return assemble_portfolio(rows, points, candidates);
 }
 
+// A resumed run has champions whose rows this process has not built yet; the cache makes that
+// cheap.
+Result<Subject> Campaign::reference_subject() {
+  const Candidate reference = reference_portfolio();
+  const BuiltCandidate built = builds_->build_now(reference);
+  if (built.engine_error) return *built.engine_error;
+  if (const Artifact* failed = built.failed())
+    return Error{ErrorCode::unavailable, "rebuild the champions", failed->reason,
+                 "has the compiler changed since the run began?"};
+  return builds_->subject_of(reference, candidate_id(reference));
+}
+
 double Campaign::reference_speedup(const std::string& case_name) const {
   for (const Champion& champion : search_->champions())
     if (champion.case_name == case_name) return champion.speedup;
@@ -349,10 +362,14 @@ Evaluation Campaign::judge_candidate(const BuiltCandidate& built) {
     std::vector<Case> check_cases;
     for (const Case& the_case : setup_.problem.cases)
       if (!the_case.timed) check_cases.push_back(the_case);
-    const Candidate reference = reference_portfolio();
+    const Result<Subject> reference = reference_subject();
+    if (!reference.ok()) {
+      evaluation.reason = reference.error().text();
+      return evaluation;
+    }
     evaluation = judge_->screen(builds_->subject_of(built.candidate, built.candidate.id),
-                                builds_->subject_of(reference, candidate_id(reference)),
-                                check_cases, setup_.problem.timed_cases());
+                                *reference, check_cases, setup_.problem.timed_cases());
+    note_reference_speedups(evaluation);
   }
   for (const Artifact& artifact : built.artifacts) evaluation.build_s += artifact.build_s;
   return evaluation;
@@ -436,14 +453,11 @@ Result<void> Campaign::settle_challenges() {
 
 Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case>& cases) {
   const ActivityMeter::Span busy(meter_);
-  // A resumed run has champions whose rows this process has not built yet; the cache makes that
-  // cheap.
-  (void)builds_->build_now(candidate);
-  const Candidate reference = reference_portfolio();
-  const BuiltCandidate rebuilt = builds_->build_now(reference);
-  if (rebuilt.engine_error) return *rebuilt.engine_error;
+  const BuiltCandidate built = builds_->build_now(candidate);  // known, unless this run was resumed
+  if (built.engine_error) return *built.engine_error;
+  ASSIGN_OR_RETURN(const Subject reference, reference_subject());
   CompareRequest request{.candidate = builds_->subject_of(candidate, candidate.id),
-                         .reference = builds_->subject_of(reference, candidate_id(reference))};
+                         .reference = reference};
   request.timed_cases = cases;
   request.rule = confirm_rule();
   request.stage = Stage::confirm;

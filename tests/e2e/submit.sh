@@ -8,8 +8,9 @@ two=$!
 cp "$(ls "$SOURCE"/problems/template/known_good/*.cpp | head -n 1)" mine.cpp
 expect 0 "$KBEAM" submit mine.cpp --idea "a plain loop" --family by_hand
 expect 2 "$KBEAM" submit missing.cpp --idea "nothing"
-wait $one || fail "$(cat one.err)"
-wait $two || fail "$(cat two.err)"
+# Without a winner they end with 1; whether there is one is a matter of speed and not asked here.
+wait $one || [ $? -eq 1 ] || fail "$(cat one.err)"
+wait $two || [ $? -eq 1 ] || fail "$(cat two.err)"
 run=$(ls runs)
 grep -q "mine.cpp" "runs/$run/attempts_log.md" || fail "the submission is not in the log"
 [ -z "$(ls "runs/$run/inbox" 2>/dev/null)" ] || fail "the inbox is not empty"
