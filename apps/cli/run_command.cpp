@@ -50,13 +50,16 @@ void print_summary(const Json& summary) {
     fmt::print("no winner: {}\n", summary["no_winner_because"].get<std::string>());
   } else {
     const Json& winner = summary["winner"];
-    fmt::print(
-        "winner {}: {}x {} in geometric mean, 1 thread, grade {}, assurance {}, worst error {} of "
-        "{} eps\n",
-        winner["candidate_id"].get<std::string>(), figure(winner["speedup_geomean"], "{:.2f}"),
-        summary["baseline"]["name"].get<std::string>(), winner["grade"].get<std::string>(),
-        winner["assurance"].get<std::string>(), figure(winner["worst_column_error_eps"], "{:.3g}"),
-        figure(winner["limit_eps"], "{:.3g}"));
+    fmt::print("winner {}: {}x {} in geometric mean, 1 thread, grade {}, assurance {}",
+               winner["candidate_id"].get<std::string>(),
+               figure(winner["speedup_geomean"], "{:.2f}"),
+               summary["baseline"]["name"].get<std::string>(), winner["grade"].get<std::string>(),
+               winner["assurance"].get<std::string>());
+    if (const Json& worst = winner["worst_error"]; !worst.is_null())
+      fmt::print(", worst {} {} of {} {}", worst["name"].get<std::string>(),
+                 figure(worst["value"], "{:.3g}"), figure(worst["limit"], "{:.3g}"),
+                 worst["unit"].get<std::string>());
+    fmt::print("\n");
     print_cases(winner["cases"]);
     if (summary.contains("all_cores")) {
       fmt::print("all cores ({} threads on both sides): {}x in geometric mean\n",

@@ -14,14 +14,14 @@ bool is_timed(const Evaluation& evaluation, const std::string& case_name) {
       [&](const Measurement& measurement) { return measurement.case_name == case_name; });
 }
 
-// The problem's first figure in eps is its headline (for QR the column residual): its worst value,
-// by share of the limit, on the timed cases. (On subnormal inputs an eps of the column is no
+// The problem's first figure is its headline (for QR the column residual, in eps): its worst value,
+// by share of the limit, on the timed cases. (On subnormal inputs, say, an eps of the column is no
 // meaningful unit.)
-const CheckFigure* worst_eps_figure(const Evaluation& evaluation) {
+const CheckFigure* worst_headline_figure(const Evaluation& evaluation) {
   const CheckFigure* worst = nullptr;
   for (const CheckReport& report : evaluation.checks)
     for (const CheckFigure& figure : report.figures)
-      if (figure.unit == "eps" && is_timed(evaluation, report.case_name) &&
+      if (is_timed(evaluation, report.case_name) &&
           (worst == nullptr || (figure.name == worst->name &&
                                 figure.value / figure.limit > worst->value / worst->limit)))
         worst = &figure;
@@ -57,9 +57,15 @@ Json winner_json(const Problem& problem, const Promotion& promotion) {
               {"grade", evaluation.grade},
               {"assurance", std::string(to_string(evaluation.sandbox))},
               {"weaknesses", evaluation.weaknesses}};
-  const CheckFigure* const worst = worst_eps_figure(evaluation);
-  winner["worst_column_error_eps"] = worst != nullptr ? Json(worst->value) : Json();
-  winner["limit_eps"] = worst != nullptr ? Json(worst->limit) : Json();
+  const CheckFigure* const worst = worst_headline_figure(evaluation);
+  const bool in_eps = worst != nullptr && worst->unit == "eps";
+  winner["worst_column_error_eps"] = in_eps ? Json(worst->value) : Json();
+  winner["limit_eps"] = in_eps ? Json(worst->limit) : Json();
+  winner["worst_error"] = worst == nullptr ? Json()
+                                           : Json{{"name", worst->name},
+                                                  {"value", worst->value},
+                                                  {"limit", worst->limit},
+                                                  {"unit", worst->unit}};
   winner["speedup_geomean"] = promotion.geomean.speedup;
   winner["speedup_low"] = promotion.geomean.low;
   winner["speedup_high"] = promotion.geomean.high;
