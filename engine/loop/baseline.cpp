@@ -49,14 +49,19 @@ Candidate one_row(const std::string& source, const std::string& name, const Knob
   return candidate;
 }
 
-struct Fastest {
-  double ns = std::numeric_limits<double>::infinity();
-  Candidate candidate;
+// The fastest setting of each case, on as many threads.
+struct Ranking {
+  int threads = 1;
+  struct Fastest {
+    double ns = std::numeric_limits<double>::infinity();
+    Candidate candidate;
+  };
+  std::map<std::string, Fastest> fastest;  // by case
 };
 
 // Ranks every setting of one baseline on every case. Returns why none of them ran, or nothing.
 Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec& spec,
-                                  std::map<std::string, Fastest>& fastest, BaselineFacts& facts) {
+                                  Ranking& ranking, BaselineFacts& facts) {
   ASSIGN_OR_RETURN(const std::string source, read_file(spec.source));
   const SourceKnobs scanned = scan_knobs(source);
   const std::vector<KnobValues> settings =
@@ -78,28 +83,31 @@ Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec&
                    "install what it links, or mend " + spec.source.string()};
     const Subject subject = bench.builds.subject_of(candidate, candidate.id);
     for (const Case& the_case : bench.problem.timed_cases()) {
-      const auto timed = bench.judge.time_trusted(subject, the_case, kChoiceRepeats);
+      const auto timed =
+          bench.judge.time_trusted(subject, the_case, kChoiceRepeats, ranking.threads);
       if (!timed.ok()) {
         why_not = timed.failure.sentence;
         break;
       }
       ++ran;
       for (const auto& [key, note] : timed.value->notes) facts.notes[key] = note;
-      Fastest& best = fastest[the_case.name];
+      Ranking::Fastest& best = ranking.fastest[the_case.name];
       if (timed.value->median_ns < best.ns) best = {timed.value->median_ns, candidate};
     }
-    bench.progress.attempt(fmt::format("baseline {} {}", spec.name, describe_knobs(knobs)));
+    bench.progress.attempt(fmt::format("baseline {} {} on {} thread{}", spec.name,
+                                       describe_knobs(knobs), ranking.threads,
+                                       ranking.threads == 1 ? "" : "s"));
   }
   return ran > 0 ? std::string() : why_not;
 }
 
-Candidate baseline_portfolio(const Problem& problem, const std::map<std::string, Fastest>& fastest,
+Candidate baseline_portfolio(const Problem& problem, const Ranking& ranking,
                              const std::string& name) {
   std::vector<Champion> champions;
   std::vector<RegimePoint> points;
   std::map<std::string, Candidate> candidates;
   for (const auto& [case_name, value] : regime_points(problem)) {
-    const Candidate& candidate = fastest.at(case_name).candidate;
+    const Candidate& candidate = ranking.fastest.at(case_name).candidate;
     champions.push_back({.case_name = case_name, .candidate_id = candidate.id});
     points.push_back({case_name, value});
     candidates[candidate.id] = candidate;
@@ -181,17 +189,24 @@ Result<BaselineFacts> measure_baseline(const MachineBench& bench) {
     ceiling.flops = bench.code.flops(CaseAdapter(the_case));
     ceiling.bytes = bench.code.bytes(CaseAdapter(the_case));
   }
-  std::map<std::string, Fastest> fastest;
+  Ranking alone{.threads = 1};
+  Ranking together{.threads = bench.all_cores};
   for (const BaselineSpec& spec : bench.problem.baselines) {
-    ASSIGN_OR_RETURN(const std::string why_not, rank_settings(bench, spec, fastest, facts));
-    if (!why_not.empty())
-      return Error{
-          ErrorCode::unavailable, "run baseline " + spec.name, why_not,
-          "install the library that it needs, or remove it from problem.toml: a campaign without "
-          "an honest baseline proves nothing"};
+    for (Ranking* ranking : {&alone, &together}) {
+      if (ranking == &together && bench.all_cores == 1) continue;
+      ASSIGN_OR_RETURN(const std::string why_not, rank_settings(bench, spec, *ranking, facts));
+      if (!why_not.empty())
+        return Error{
+            ErrorCode::unavailable, "run baseline " + spec.name, why_not,
+            "install the library that it needs, or remove it from problem.toml: a campaign without "
+            "an honest baseline proves nothing"};
+    }
     facts.name = facts.name.empty() ? spec.name : facts.name + "+" + spec.name;
   }
-  facts.portfolio = baseline_portfolio(bench.problem, fastest, facts.name);
+  facts.portfolio = baseline_portfolio(bench.problem, alone, facts.name);
+  facts.all_cores_portfolio = bench.all_cores == 1
+                                  ? facts.portfolio
+                                  : baseline_portfolio(bench.problem, together, facts.name);
   RETURN_IF_ERROR(run_control(bench, facts));
   RETURN_IF_ERROR(measure_ceilings(bench, facts));
   apply_baseline(bench.judge, facts);
@@ -201,6 +216,8 @@ Result<BaselineFacts> measure_baseline(const MachineBench& bench) {
 Result<void> restore_baseline(const MachineBench& bench, const BaselineFacts& facts) {
   for (const BaselineSpec& spec : bench.problem.baselines) {
     Candidate of_this_source = facts.portfolio;
+    of_this_source.rows.insert(of_this_source.rows.end(), facts.all_cores_portfolio.rows.begin(),
+                               facts.all_cores_portfolio.rows.end());
     std::erase_if(of_this_source.rows, [&](const Row& row) {
       return row.source_name != spec.source.filename().string();
     });
@@ -222,9 +239,13 @@ void apply_baseline(Judge& judge, const BaselineFacts& facts) {
 }
 
 Json to_json(const BaselineFacts& facts) {
-  Json json{{"name", facts.name},        {"portfolio", to_json(facts.portfolio)},
-            {"case_ns", facts.case_ns},  {"noise", facts.noise},
-            {"notes", facts.notes},      {"control_s", facts.control_s},
+  Json json{{"name", facts.name},
+            {"portfolio", to_json(facts.portfolio)},
+            {"all_cores_portfolio", to_json(facts.all_cores_portfolio)},
+            {"case_ns", facts.case_ns},
+            {"noise", facts.noise},
+            {"notes", facts.notes},
+            {"control_s", facts.control_s},
             {"ceilings", Json::object()}};
   for (const auto& [case_name, ceiling] : facts.ceilings)
     json["ceilings"][case_name] = {
@@ -237,6 +258,8 @@ Result<BaselineFacts> baseline_from_json(const Json& json) {
     BaselineFacts facts;
     facts.name = json.at("name").get<std::string>();
     ASSIGN_OR_RETURN(facts.portfolio, candidate_from_json(json.at("portfolio")));
+    ASSIGN_OR_RETURN(facts.all_cores_portfolio,
+                     candidate_from_json(json.at("all_cores_portfolio")));
     json.at("case_ns").get_to(facts.case_ns);
     json.at("noise").get_to(facts.noise);
     json.at("notes").get_to(facts.notes);

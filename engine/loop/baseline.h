@@ -25,8 +25,10 @@ struct CeilingFacts {
 };
 
 struct BaselineFacts {
-  std::string name;                              // "lapack"
-  Candidate portfolio;                           // per case the fastest baseline setting
+  std::string name;     // "lapack"
+  Candidate portfolio;  // per case the fastest baseline setting on one thread
+  // The same with every CPU: a setting that is quick alone may be slow beside itself.
+  Candidate all_cores_portfolio;
   std::map<std::string, double> case_ns;         // in the A/A control
   std::map<std::string, double> noise;           // |median log-ratio| of the A/A control
   std::map<std::string, std::string> notes;      // what the libraries say of themselves
@@ -42,6 +44,7 @@ struct MachineBench {  // what measuring a baseline needs
   Judge& judge;
   BuildQueue& builds;
   Progress& progress;
+  int all_cores = 1;  // CPUs that candidates may use together
 };
 
 Result<BaselineFacts> measure_baseline(const MachineBench& bench);

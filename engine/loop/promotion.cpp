@@ -93,7 +93,7 @@ std::vector<Case> cases_between_rows(const Problem& problem, const Candidate& ca
 }
 
 Promotion promote(const MachineBench& bench, const BaselineFacts& baseline,
-                  const Candidate& candidate, int all_cores) {
+                  const Candidate& candidate) {
   Promotion promotion;
   promotion.winner = candidate;
   CompareRequest request{
@@ -112,10 +112,12 @@ Promotion promote(const MachineBench& bench, const BaselineFacts& baseline,
     return promotion;
   }
   promotion.geomean = summarise_cases(promotion.evaluation.measurements, kConfidence, /*seed=*/1);
-  if (all_cores > 1) {
+  if (bench.all_cores > 1) {
     bench.progress.phase("measuring the all-cores row");
     request.check_cases.clear();
-    request.threads = all_cores;
+    request.threads = bench.all_cores;
+    request.reference =
+        bench.builds.subject_of(baseline.all_cores_portfolio, baseline.all_cores_portfolio.id);
     request.rule = {.name = "all cores", .pairs_per_process = kAllCoresPairs, .processes = 1};
     promotion.all_cores = bench.judge.compare(request);
   }

@@ -29,7 +29,7 @@ struct Promotion {
 
 // `candidate` must be built. A verdict that is not accepted is in the evaluation.
 Promotion promote(const MachineBench& bench, const BaselineFacts& baseline,
-                  const Candidate& candidate, int all_cores);
+                  const Candidate& candidate);
 
 // Small cases on both sides of every row boundary, square ones and not, families drawn from `seed`.
 std::vector<Case> cases_between_rows(const Problem& problem, const Candidate& candidate,

@@ -83,7 +83,10 @@ class Campaign {
   void note_reference_speedups(Evaluation& evaluation) const;
   GoalFigures goal_figures() const;
   Sketch make_sketch(const Submission& submission) const;
-  MachineBench bench() { return {setup_.problem, library_->code(), *judge_, *builds_, progress_}; }
+  MachineBench bench() {
+    return {setup_.problem, library_->code(), *judge_, *builds_, progress_, all_cores()};
+  }
+  int all_cores() const { return static_cast<int>(setup_.config.candidate_cpus.size()); }
 
   const CampaignSetup& setup_;
   Progress& progress_;
@@ -556,8 +559,7 @@ Result<void> Campaign::promote_portfolio() {
     const BuiltCandidate built = builds_->build_now(*portfolio);
     if (built.engine_error) return *built.engine_error;
     RETURN_IF_ERROR(log_->archive().append_event("frozen", {{"candidate_id", portfolio->id}}));
-    promotion_ = promote(bench(), baseline_, *portfolio,
-                         static_cast<int>(setup_.config.candidate_cpus.size()));
+    promotion_ = promote(bench(), baseline_, *portfolio);
     RETURN_IF_ERROR(record_promotion(built));
     if (promotion_->evaluation.verdict == Verdict::accepted) return {};
     not_promoted_because_ = promotion_->evaluation.reason;

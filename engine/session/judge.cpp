@@ -360,11 +360,11 @@ bool Judge::compare_in_fresh_processes(Trial& trial, const CompareRequest& reque
 }
 
 Outcome<Judge::CeilingTime> Judge::time_trusted(const Subject& subject, const Case& the_case,
-                                                int repeats) {
+                                                int repeats, int threads) {
   using Timed = Outcome<CeilingTime>;
   Trial trial;
   std::unique_ptr<BenchProcess> process;
-  if (!start(trial, subject, 1, std::span(&the_case, 1), process))
+  if (!start(trial, subject, threads, std::span(&the_case, 1), process))
     return Timed{std::nullopt, {trial.evaluation.verdict, trial.evaluation.reason}};
   const std::uint64_t input_seed = derive_seed(options_.seed, "screen");
   const Outcome<bool> prepared = process->prepare(the_case, bank_.inputs_for(the_case, input_seed));

@@ -63,7 +63,8 @@ class Judge {
     double least_ns = 0;
     std::map<std::string, std::string> notes;
   };
-  Outcome<CeilingTime> time_trusted(const Subject& subject, const Case& the_case, int repeats);
+  Outcome<CeilingTime> time_trusted(const Subject& subject, const Case& the_case, int repeats,
+                                    int threads = 1);
 
   // |median log-ratio| of identical subjects on a case, once an A/A control has been run: widens
   // delta.
