@@ -126,7 +126,7 @@ scmp_arg_cmp bits(unsigned argument, std::uint64_t mask, std::uint64_t value) {
   return SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, mask, value);
 }
 scmp_arg_cmp equal(unsigned argument, std::uint64_t value) {
-  return SCMP_CMP(argument, SCMP_CMP_EQ, value);
+  return {argument, SCMP_CMP_EQ, value, /*datum_b=*/0};
 }
 
 void add_memory(Builder& builder, Phase phase) {
