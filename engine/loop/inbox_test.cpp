@@ -13,7 +13,7 @@ class InboxTest : public testing::Test {
  protected:
   std::filesystem::path folder_ = make_temporary_folder("/tmp", "kbeam-inbox-").value();
   Inbox inbox_{folder_};
-  ~InboxTest() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
 };
 
 TEST_F(InboxTest, GivesEverySubmissionOnceAndInOrder) {
