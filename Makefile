@@ -10,7 +10,7 @@ run: build
 	./build/kbeam run batched_qr --target cpu --proposer builtin --budget $(BUDGET) $(if $(SEED),--seed $(SEED))
 
 build: setup configure
-	cmake --build build --target kbeam kbeam-runner
+	cmake --build build --target kbeam kbeam-runner kernelbeam
 
 test: setup-test configure
 	cmake --build build
