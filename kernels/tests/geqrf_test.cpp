@@ -49,10 +49,10 @@ struct Batch {
   std::vector<float> h;
   std::vector<float> tau;
 
-  Batch(std::int64_t batch_, std::int64_t m_, std::int64_t n_)
-      : batch(batch_),
-        m(m_),
-        n(n_),
+  Batch(std::int64_t matrices, std::int64_t rows, std::int64_t columns)
+      : batch(matrices),
+        m(rows),
+        n(columns),
         a(random_values(batch * m * n, 5)),
         h(a.size(), kGap),
         tau(static_cast<std::size_t>(batch * std::min(m, n)), kGap) {}

@@ -110,7 +110,11 @@ struct Loops {
 KBEAM_POISON_LOOPS(plain, );
 #if defined(__x86_64__)
 KBEAM_POISON_LOOPS(avx2, [[gnu::target("avx2")]]);
+#if defined(__clang__)  // which takes the width from the vectors alone
+KBEAM_POISON_LOOPS(avx512, [[gnu::target("avx512f,avx512vl,avx512bw")]]);
+#else
 KBEAM_POISON_LOOPS(avx512, [[gnu::target("avx512f,avx512vl,avx512bw,prefer-vector-width=512")]]);
+#endif
 #endif
 
 const Loops& loops() {
