@@ -9,11 +9,12 @@
 namespace {
 
 #if defined(__x86_64__)
-void flush_to_zero() { __builtin_ia32_ldmxcsr(0x9fc0); }
+void flush_to_zero() {
+  __builtin_ia32_ldmxcsr(0x9fc0);
+}
 #else
 void flush_to_zero() {}
 #endif
-
 
 constexpr int kLanes = 8;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
