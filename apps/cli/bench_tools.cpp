@@ -10,17 +10,17 @@
 
 #include "base/spelling.h"
 #include "build/source_scan.h"
+#include "model/json_forms.h"
 #include "problem/problem_file.h"
 
 namespace kbeam::cli {
 
 int report_error(const Error& error, const Options& options) {
   if (options.json())
-    fmt::print("{}\n", Json{{"error",
-                             {{"attempted", error.attempted},
-                              {"happened", error.happened},
-                              {"advice", error.advice}}}}
-                           .dump());
+    fmt::print("{}\n", json_text(Json{{"error",
+                                       {{"attempted", error.attempted},
+                                        {"happened", error.happened},
+                                        {"advice", error.advice}}}}));
   fmt::print(stderr, "kbeam: {}\n", error.text());
   return error.code == ErrorCode::bad_input || error.code == ErrorCode::not_found ? kBadInput
                                                                                   : kCannotWork;

@@ -108,7 +108,7 @@ bool faster_everywhere(const Evaluation& evaluation) {
 
 int finish(const Options& options, const Evaluation& evaluation, bool yes) {
   if (options.json()) {
-    fmt::print("{}\n", to_json(evaluation).dump());
+    fmt::print("{}\n", json_text(to_json(evaluation)));
   } else {
     print_measurements(evaluation);
     print_verdict(evaluation);

@@ -15,6 +15,7 @@
 #include "base/process.h"
 #include "loop/baseline.h"
 #include "loop/research_loop.h"
+#include "model/json_forms.h"
 #include "target/cpu/runner.h"
 
 namespace kbeam::cli {
@@ -143,7 +144,7 @@ int doctor_command(const Options& options) {
     else
       fmt::print("{:<8} {:<18} {}\n", word(finding.state), finding.what, finding.text);
   }
-  if (options.json()) fmt::print("{}\n", list.dump());
+  if (options.json()) fmt::print("{}\n", json_text(list));
   return complete ? kDone : kNo;
 }
 

@@ -5,6 +5,7 @@
 
 #include "apps/cli/bench_tools.h"
 #include "apps/cli/commands.h"
+#include "model/json_forms.h"
 #include "problem/problem_file.h"
 
 namespace kbeam::cli {
@@ -26,7 +27,7 @@ int problems_command(const Options& options) {
     list.push_back(std::move(entry));
   }
   if (options.json()) {
-    fmt::print("{}\n", list.dump());
+    fmt::print("{}\n", json_text(list));
     return kDone;
   }
   for (const Json& entry : list) {
@@ -49,7 +50,7 @@ int new_problem_command(const Options& options) {
       !made.ok())
     return report_error(made.error(), options);
   if (options.json())
-    fmt::print("{}\n", Json{{"folder", target.string()}}.dump());
+    fmt::print("{}\n", json_text(Json{{"folder", target.string()}}));
   else
     fmt::print("made {}: read its README.md, then try\n  kbeam run {} --budget 30s\n",
                target.string(),

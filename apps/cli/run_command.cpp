@@ -14,6 +14,7 @@
 #include "base/entropy.h"
 #include "loop/goal.h"
 #include "loop/research_loop.h"
+#include "model/json_forms.h"
 
 namespace kbeam::cli {
 namespace {
@@ -87,7 +88,7 @@ int run_in_foreground(const CampaignSetup& setup, const Options& options) {
     return code;
   }
   if (options.json())
-    fmt::print("{}\n", outcome->summary.dump());
+    fmt::print("{}\n", json_text(outcome->summary));
   else
     print_summary(outcome->summary);
   if (outcome->stop_reason == StopReason::asked_to_stop) {

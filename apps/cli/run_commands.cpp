@@ -90,7 +90,7 @@ void print_status(const Json& status) {
 }
 
 int say(const Options& options, const Json& json, const std::string& text) {
-  fmt::print("{}\n", options.json() ? json.dump() : text);
+  fmt::print("{}\n", options.json() ? json_text(json) : text);
   return kDone;
 }
 
@@ -103,7 +103,7 @@ int status_command(const Options& options) {
   }();
   if (!status.ok()) return report_error(status.error(), options);
   if (options.json())
-    fmt::print("{}\n", status->dump());
+    fmt::print("{}\n", json_text(*status));
   else
     print_status(*status);
   return kDone;

@@ -1,5 +1,9 @@
 // Recording a plan and running its steps. Checks what the plan function says; cannot check what its
 // functions do.
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <kbeam/cpu_plan.h>
 
 #include <algorithm>
@@ -246,6 +250,26 @@ struct CpuPlan::Execution {
   }
 };
 
+// Whoever calls a kernel gets its floating-point mode back: a kernel may flush subnormals or round
+// otherwise for itself, but neither the next call nor the caller's own arithmetic may feel it.
+class FloatingPointMode {
+ public:
+#if defined(__x86_64__)
+  FloatingPointMode() : saved_(_mm_getcsr()) {}
+  ~FloatingPointMode() {
+    _mm_setcsr(saved_);
+  }
+#else
+  FloatingPointMode() = default;
+  ~FloatingPointMode() = default;
+#endif
+  FloatingPointMode(const FloatingPointMode&) = delete;
+  FloatingPointMode& operator=(const FloatingPointMode&) = delete;
+
+ private:
+  [[maybe_unused]] unsigned int saved_ = 0;
+};
+
 void CpuPlan::execute(std::span<void* const> tensors, void* scratch, WorkerTeam& team) const {
   std::array<void*, kMaxBuffers> buffers;
   const std::size_t given = std::min(tensors.size(), tensors_);
@@ -255,11 +279,13 @@ void CpuPlan::execute(std::span<void* const> tensors, void* scratch, WorkerTeam&
 
   const int workers = std::min(team.workers(), workers_);
   if (workers == 1) {
+    const FloatingPointMode mode;
     for (const Step& step : steps_) run_alone(step, buffers.data());
     return;
   }
   Execution execution{.buffers = buffers.data(), .workers = static_cast<std::uint32_t>(workers)};
   team.run([this, &execution](int worker) {
+    const FloatingPointMode mode;
     if (static_cast<std::uint32_t>(worker) < execution.workers) run_worker(execution, worker);
   });
 }

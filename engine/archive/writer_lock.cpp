@@ -36,7 +36,7 @@ Result<WriterLock> WriterLock::take(const fs::path& archive_file) {
   path.replace_extension(".lock");
   const std::string what = "open archive " + archive_file.string() + " for writing";
   for (;;) {
-    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (file < 0)
       return Error{ErrorCode::io, what, path.string() + ": " + std::strerror(errno),
                    "check that the run's folder exists and can be written"};

@@ -16,6 +16,17 @@ namespace kbeam {
 namespace fs = std::filesystem;
 
 Result<std::string> read_file(const fs::path& path) {
+  constexpr std::uintmax_t kMostBytes = 1ULL << 30;
+  // A pipe or a device would block or never end.
+  std::error_code trouble;
+  if (const fs::file_status status = fs::status(path, trouble); fs::exists(status)) {
+    if (!fs::is_regular_file(status))
+      return Error{ErrorCode::bad_input, "read " + path.string(), "it is no regular file",
+                   "name a file with the content itself"};
+    if (fs::file_size(path, trouble) > kMostBytes)
+      return Error{ErrorCode::bad_input, "read " + path.string(), "it is larger than 1 GiB",
+                   "is this the right file?"};
+  }
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
     return Error{ErrorCode::not_found, "read " + path.string(), std::strerror(errno),

@@ -176,11 +176,9 @@ std::string hash_of_code(std::string_view module) {
   const auto file = read_elf(module);
   if (!file) return hasher.field(module).hex();
   for (const ElfSection& section : file->sections) {
-    const bool is_code_or_data =
-        section.type == SHT_PROGBITS || section.type == SHT_NOBITS || section.type == SHT_RELA;
-    if ((section.flags & SHF_ALLOC) == 0 || !is_code_or_data ||
-        section.name.starts_with(".eh_frame"))
-      continue;
+    // Everything that is in memory at run time can steer a candidate, whatever its section is
+    // called; only unwinding tables and the compiler's own note differ between builds of one code.
+    if ((section.flags & SHF_ALLOC) == 0 || section.name.starts_with(".eh_frame")) continue;
     hasher.field(section.name)
         .field(static_cast<std::int64_t>(section.size))
         .field(section.content);

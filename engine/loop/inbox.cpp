@@ -42,7 +42,12 @@ Result<void> Inbox::drop_submission(const Submission& submission) const {
   fs::create_directories(folder_, trouble);
   const std::string name =
       fmt::format("submit-{:014}-{}.json", SystemClock().unix_ms(), random_letters(4));
-  return write_file(folder_ / name, to_json(submission).dump());
+  return write_file(folder_ / name, json_text(to_json(submission)));
+}
+
+bool Inbox::stop_waits() const {
+  std::error_code trouble;
+  return fs::exists(folder_ / "stop", trouble);
 }
 
 bool Inbox::take_stop() const {

@@ -28,6 +28,7 @@ class Inbox {
   Result<void> drop_stop() const;
   Result<void> drop_submission(const Submission& submission) const;
 
+  bool stop_waits() const;
   // True once for every stop that was dropped.
   bool take_stop() const;
   // Submissions in the order of their names; each file is removed by `discard` once it is in the

@@ -66,6 +66,21 @@ std::optional<std::int64_t> failing_axis_value(const Problem& problem,
 
 }  // namespace
 
+std::string why_not_won(const Promotion& promotion) {
+  if (promotion.evaluation.verdict != Verdict::accepted) return promotion.evaluation.reason;
+  if (promotion.all_cores && promotion.all_cores->verdict != Verdict::accepted)
+    return "on all cores: " + promotion.all_cores->reason;
+  double delta = 0;
+  for (const Measurement& measurement : promotion.evaluation.measurements)
+    delta = std::max(delta, measurement.noise_floor);
+  if (!(promotion.geomean.low > 1 + delta))
+    return fmt::format(
+        "it is right, but not confirmed faster: {:.3f}x [{:.3f}, {:.3f}] with a noise floor of "
+        "{:.1f} %",
+        promotion.geomean.speedup, promotion.geomean.low, promotion.geomean.high, 100 * delta);
+  return {};
+}
+
 std::vector<Case> cases_between_rows(const Problem& problem, const Candidate& candidate,
                                      std::uint64_t seed) {
   std::vector<Case> cases;
@@ -114,12 +129,17 @@ Promotion promote(const MachineBench& bench, const BaselineFacts& baseline,
   promotion.geomean = summarise_cases(promotion.evaluation.measurements, kConfidence, /*seed=*/1);
   if (bench.all_cores > 1) {
     bench.progress.phase("measuring the all-cores row");
-    request.check_cases.clear();
-    request.threads = bench.all_cores;
+    request.threads =
+        bench.all_cores;  // checked on every case again: more workers can go wrong in other ways
     request.reference =
         bench.builds.subject_of(baseline.all_cores_portfolio, baseline.all_cores_portfolio.id);
-    request.rule = {.name = "all cores", .pairs_per_process = kAllCoresPairs, .processes = 1};
+    request.rule = {.name = "all cores",
+                    .pairs_per_process = kAllCoresPairs,
+                    .processes = 1,
+                    .fresh_base = true};
     promotion.all_cores = bench.judge.compare(request);
+    if (promotion.all_cores->verdict != Verdict::accepted)
+      promotion.failed_at = failing_axis_value(bench.problem, request, *promotion.all_cores);
   }
   return promotion;
 }

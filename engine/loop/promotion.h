@@ -27,6 +27,10 @@ struct Promotion {
   std::optional<std::int64_t> failed_at;
 };
 
+// Empty for a winner: right on one thread and on all, and faster in geometric mean beyond the noise
+// floor.
+std::string why_not_won(const Promotion& promotion);
+
 // `candidate` must be built. A verdict that is not accepted is in the evaluation.
 Promotion promote(const MachineBench& bench, const BaselineFacts& baseline,
                   const Candidate& candidate);

@@ -35,6 +35,9 @@ constexpr int kPromotionAttempts =
     3;  // a portfolio that fails sealed checks loses the row that failed
 constexpr double kPromotionSlack = 1.25;
 constexpr double kReportSeconds = 5;
+// Far beyond what a candidate worth having takes, short enough that a slow one cannot eat a
+// campaign.
+constexpr double kMostScreenSeconds = 45;
 
 class Campaign {
  public:
@@ -65,6 +68,7 @@ class Campaign {
   Result<CampaignOutcome> conclude();
 
   StopReason stop_reason();
+  bool asked_to_stop() const { return interrupted_ || inbox_.stop_waits(); }
   double used_s() const { return history_.used_s + meter_.wall_s(); }
   double promotion_reserve_s() const;
   Result<void> take_inbox();
@@ -149,6 +153,8 @@ Result<void> Campaign::open_tools() {
   options.candidate_cpus = setup_.config.candidate_cpus;
   options.grade = setup_.grade;
   options.seed = setup_.config.seed;
+  options.screen_timeout_s = kMostScreenSeconds;
+  options.give_up = [this] { return asked_to_stop(); };
   options.on_lock_wait = [this](const std::string& holder) {
     if (std::exchange(lock_holder_, holder) !=
         holder)  // said once a holder, not once a measurement
@@ -403,6 +409,7 @@ Result<void> Campaign::attempt(const BuiltCandidate& built) {
     decision = "duplicate of " + twin->second;
   } else {
     evaluation = judge_candidate(built);
+    if (asked_to_stop()) return {};  // the attempt in hand is lost, and nothing else
     if (evaluation.verdict == Verdict::engine_failed)
       evaluation = judge_candidate(built);  // ours: once more
     observation.verdict = evaluation.verdict;
@@ -465,6 +472,7 @@ Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case
   request.rule = confirm_rule();
   request.stage = Stage::confirm;
   Evaluation evaluation = judge_->compare(request);
+  if (asked_to_stop()) return {};
   evaluation.id = log_->next_evaluation_id();
   note_reference_speedups(evaluation);
   RETURN_IF_ERROR(log_->confirmation(evaluation));
@@ -560,9 +568,16 @@ Result<void> Campaign::promote_portfolio() {
     if (built.engine_error) return *built.engine_error;
     RETURN_IF_ERROR(log_->archive().append_event("frozen", {{"candidate_id", portfolio->id}}));
     promotion_ = promote(bench(), baseline_, *portfolio);
+    if (asked_to_stop()) {
+      promotion_.reset();
+      stop_reason_ = StopReason::asked_to_stop;
+      inbox_.take_stop();
+      not_promoted_because_ = "stopped during promotion; resume the run to finish it";
+      return {};
+    }
     RETURN_IF_ERROR(record_promotion(built));
-    if (promotion_->evaluation.verdict == Verdict::accepted) return {};
-    not_promoted_because_ = promotion_->evaluation.reason;
+    not_promoted_because_ = why_not_won(*promotion_);
+    if (not_promoted_because_.empty()) return {};
     progress_.event("the portfolio failed its promotion: " + not_promoted_because_);
     if (!promotion_->failed_at) return {};
     const Row& to_blame = portfolio->row_for(*promotion_->failed_at);
@@ -576,12 +591,13 @@ Result<void> Campaign::promote_portfolio() {
 }
 
 Result<void> Campaign::record_promotion(const BuiltCandidate& built) {
-  const bool won = promotion_->evaluation.verdict == Verdict::accepted;
+  const std::string why_not = why_not_won(*promotion_);
   promotion_->evaluation.id = log_->next_evaluation_id();
   RETURN_IF_ERROR(log_->attempt(
-      built, promotion_->evaluation, won ? "winner" : "not promoted",
-      won ? fmt::format("{:.2f}x {} in geometric mean", promotion_->geomean.speedup, baseline_.name)
-          : promotion_->evaluation.reason));
+      built, promotion_->evaluation, why_not.empty() ? "winner" : "not promoted",
+      why_not.empty()
+          ? fmt::format("{:.2f}x {} in geometric mean", promotion_->geomean.speedup, baseline_.name)
+          : why_not));
   if (!promotion_->all_cores) return {};
   promotion_->all_cores->id = log_->next_evaluation_id();
   return log_->confirmation(*promotion_->all_cores);

@@ -86,8 +86,7 @@ Json summarise_campaign(const CampaignFigures& figures) {
       {"run_id", figures.config.run_id},        {"tool_version", figures.environment.tool_version},
       {"problem", figures.config.problem_name}, {"target", figures.config.target},
       {"threads", figures.config.threads},      {"winner", nullptr}};
-  const bool won =
-      figures.promotion != nullptr && figures.promotion->evaluation.verdict == Verdict::accepted;
+  const bool won = figures.promotion != nullptr && why_not_won(*figures.promotion).empty();
   if (won) summary["winner"] = winner_json(*figures.problem, *figures.promotion);
   if (!won) summary["no_winner_because"] = figures.not_promoted_because;
   if (won && figures.promotion->all_cores &&

@@ -164,12 +164,13 @@ StoppingRule confirm_rule() {
   return {.name = "confirm",
           .pairs_per_process = 15,
           .processes = 2,
+          .fresh_base = true,
           .clear_ratio = 1.1,
           .futile_speedup = 1.005};
 }
 
 StoppingRule promote_rule() {
-  return {.name = "promote", .pairs_per_process = 9, .processes = 3};
+  return {.name = "promote", .pairs_per_process = 9, .processes = 3, .fresh_base = true};
 }
 
 }  // namespace kbeam

@@ -45,6 +45,7 @@ struct StoppingRule {
   int pairs_per_process = 9;
   int processes = 1;
   double confidence = 0.99;
+  bool fresh_base = false;  // base inputs generated anew for every pair, not only freshened
   // Clear: every case's interval lies beyond this ratio, either way. 0: never.
   double clear_ratio = 0;
   // Futile: no case's median reaches this speedup, so none can end as faster worth having. 0:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/entropy.h"
 #include "check/case_check.h"
 #include "problem/problem_library.h"
 
@@ -72,8 +73,12 @@ Outcome<bool> BenchProcess::prepare(const Case& the_case, std::span<const Tensor
     if (!planned.ok()) return failed<bool>(planned.failure);
     known = plans_.emplace(the_case.name, std::move(*planned.value)).first;
   }
-  if (const Result<void> laid_out = runner_->lay_out(shapes, kSlots); !laid_out.ok())
-    return failed<bool>({Verdict::engine_failed, laid_out.error().text()});
+  if (const Result<void> laid_out = runner_->lay_out(shapes, kSlots); !laid_out.ok()) {
+    // A runner that the candidate has broken says so again; otherwise the trouble is ours.
+    const Outcome<CallTime> probe = runner_->empty_call();
+    return failed<bool>(probe.ok() ? RunnerFailure{Verdict::engine_failed, laid_out.error().text()}
+                                   : probe.failure);
+  }
   case_ = the_case;
   base_ = base;
   plan_id_ = known->second.plan_id;
@@ -82,9 +87,13 @@ Outcome<bool> BenchProcess::prepare(const Case& the_case, std::span<const Tensor
   return {true, {}};
 }
 
+void BenchProcess::use_base(std::span<const TensorView> base) {
+  base_ = base;
+}
+
 Outcome<std::int64_t> BenchProcess::run(std::uint64_t key, int slot) {
   code_.freshen(CaseAdapter(case_), key, base_, runner_->slot(slot).inputs);
-  runner_->poison(slot, key);
+  runner_->poison(slot, random_bits());  // a key of its own: the pattern can be read back
   runner_->flush(slot);
   const Outcome<CallTime> called = runner_->call(plan_id_, slot, seat_.call_timeout_s);
   if (!called.ok()) return failed<std::int64_t>(called.failure);
@@ -102,9 +111,17 @@ Outcome<CheckedCall> BenchProcess::call(std::uint64_t key, const CheckRequest& r
   result.report = check_outputs(code_, CaseAdapter(case_), request, runner_->slot(slot).inputs,
                                 runner_->slot(slot).outputs);
   result.report.key = key;
-  if (result.report.verdict != Verdict::accepted)
-    if (const auto unwritten = runner_->find_unwritten(slot))
+  if (result.report.verdict == Verdict::accepted && request.depth == CheckDepth::quick)
+    return {std::move(result), {}};
+  // Poison is a NaN, and so may be the right result: a full check also asks whether it was written.
+  if (const auto unwritten = runner_->find_unwritten(slot)) {
+    if (result.report.verdict == Verdict::accepted) {
+      result.report.verdict = Verdict::wrong_value;
+      result.report.sentence = *unwritten;
+    } else {
       result.report.sentence += "; " + *unwritten;
+    }
+  }
   return {std::move(result), {}};
 }
 

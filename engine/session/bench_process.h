@@ -54,6 +54,9 @@ class BenchProcess {
   // calls.
   Outcome<bool> prepare(const Case& the_case, std::span<const TensorView> base);
 
+  // Other base inputs for the case in hand.
+  void use_base(std::span<const TensorView> base);
+
   // Freshens `base` with `key`, poisons, flushes, runs, inspects, checks. A wrong output is in the
   // report; a crash, hang or stray write is the failure.
   Outcome<CheckedCall> call(std::uint64_t key, const CheckRequest& request);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <limits>
 
 #include "base/entropy.h"
 #include "check/case_check.h"
@@ -46,6 +47,8 @@ std::vector<Case> joined(const std::vector<Case>& a, const std::vector<Case>& b)
 struct Judge::Trial {
   Evaluation evaluation;
   std::vector<double> empty_call_ns;
+  std::int64_t began_ns = 0;
+  double limit_s = std::numeric_limits<double>::infinity();
 
   bool fail(Verdict verdict, std::string reason) {
     evaluation.verdict = verdict;
@@ -115,6 +118,15 @@ bool Judge::start(Trial& trial, const Subject& subject, int threads, std::span<c
   return true;
 }
 
+bool Judge::may_go_on(Trial& trial) const {
+  if (options_.give_up && options_.give_up())
+    return trial.fail(Verdict::engine_failed, "the evaluation was interrupted");
+  const double used_s = static_cast<double>(clock_.monotonic_ns() - trial.began_ns) * 1e-9;
+  return used_s <= trial.limit_s ||
+         trial.fail(Verdict::timed_out,
+                    fmt::format("its evaluation took more than {:.0f} s in all", trial.limit_s));
+}
+
 // The reference's troubles are never the candidate's, and neither is its sandbox.
 bool Judge::start_reference(Trial& trial, const Subject& reference, int threads,
                             std::span<const Case> cases, std::unique_ptr<BenchProcess>& process) {
@@ -127,6 +139,7 @@ bool Judge::start_reference(Trial& trial, const Subject& reference, int threads,
 bool Judge::check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases,
                         std::uint64_t input_seed) {
   for (const Case& the_case : cases) {
+    if (!may_go_on(trial)) return false;
     const Outcome<bool> prepared =
         process.prepare(the_case, bank_.inputs_for(the_case, input_seed));
     if (!prepared.ok())
@@ -184,10 +197,21 @@ bool Judge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& refer
   if (!call(sides[1], random_bits(), CheckDepth::quick)) return false;
   bool candidate_first = false;
   for (int pair = 0; pair < rule.pairs_per_process; ++pair) {
+    if (!may_go_on(trial)) return false;
     // AB BA blocks: the first order of a block is drawn, the second is its mirror, so the order
     // effect cancels.
     candidate_first = pair % 2 == 0 ? random_bits() % 2 == 0 : !candidate_first;
     const std::uint64_t key = random_bits();
+    // Freshening alone keeps the result computable from an older one (a permutation, a sign). Where
+    // a claim is made, every pair gets matrices that were never there before; screens, which only
+    // rank, save that time.
+    const std::uint64_t pair_seed =
+        derive_seed(input_seed, "pair", static_cast<std::uint64_t>(pair));
+    if (rule.fresh_base) {
+      const std::span<const TensorView> fresh = bank_.inputs_for(the_case, pair_seed);
+      candidate.use_base(fresh);
+      reference.use_base(fresh);
+    }
     double time_ns[2] = {0, 0};
     for (int turn = 0; turn < 2; ++turn) {
       const int index = (turn == 0) == candidate_first ? 0 : 1;
@@ -197,6 +221,7 @@ bool Judge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& refer
       if (!time) return false;
       time_ns[index] = *time;
     }
+    if (rule.fresh_base) bank_.forget(pair_seed);
     measurement.samples.candidate_ns.push_back(time_ns[0]);
     measurement.samples.reference_ns.push_back(time_ns[1]);
     measurement.samples.candidate_first.push_back(candidate_first ? 1 : 0);
@@ -269,6 +294,7 @@ Evaluation Judge::conduct(const Subject& candidate, Stage stage,
                       .verdict = Verdict::accepted,
                       .grade = options_.grade};
   trial.evaluation.started_unix_ms = clock_.unix_ms();
+  trial.began_ns = clock_.monotonic_ns();
   try {
     body(trial);
   } catch (const std::exception& trouble) {
@@ -302,6 +328,7 @@ Evaluation Judge::screen(const Subject& candidate, const Subject& reference,
                          const std::vector<Case>& check_cases_list,
                          const std::vector<Case>& timed_cases) {
   return conduct(candidate, Stage::screen, [&](Trial& trial) {
+    trial.limit_s = options_.screen_timeout_s;
     const std::uint64_t input_seed = derive_seed(options_.seed, "screen");
     std::unique_ptr<BenchProcess> process;
     {

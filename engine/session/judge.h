@@ -29,6 +29,10 @@ struct JudgeOptions {
   std::uint64_t seed = 0;
   double call_timeout_s = 10;
   std::optional<std::uint64_t> fixed_key;  // replays one recorded input in check()
+  // Longest that the checks and measurements of one screen may take before it counts as timed_out.
+  double screen_timeout_s = 600;
+  // Asked between calls: true ends the evaluation as engine_failed, to be made again another time.
+  std::function<bool()> give_up;
   std::function<void(const std::string& holder)> on_lock_wait;
 };
 
@@ -79,6 +83,7 @@ class Judge {
   struct Trial;  // the evaluation in hand
   Evaluation conduct(const Subject& candidate, Stage stage,
                      const std::function<void(Trial&)>& body);
+  bool may_go_on(Trial& trial) const;
   bool start_reference(Trial& trial, const Subject& reference, int threads,
                        std::span<const Case> cases, std::unique_ptr<BenchProcess>& process);
   bool renew_screen_reference(Trial& trial, const Subject& reference,

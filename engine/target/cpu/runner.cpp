@@ -294,6 +294,13 @@ Outcome<PlannedCase> SandboxedRunner::plan(std::size_t row, const std::vector<Te
   return read_plan(during);
 }
 
+// The runner's own code answers these commands with `done` or not at all. Whatever else the page
+// says was written by the candidate, so nothing of it is repeated: it may hold what the candidate
+// must not tell.
+RunnerFailure forged_reply(const std::string& during) {
+  return {Verdict::broke_sandbox, "the reply on the control page is not the runner's, " + during};
+}
+
 Outcome<PlannedCase> SandboxedRunner::read_plan(const std::string& during) {
   const control::Reply& reply = page().reply;
   const auto refuse = [&](Verdict verdict) -> Outcome<PlannedCase> {
@@ -309,8 +316,7 @@ Outcome<PlannedCase> SandboxedRunner::read_plan(const std::string& during) {
     case Status::over_memory:
       return refuse(Verdict::over_memory);
     default:
-      return {std::nullopt, break_off({Verdict::engine_failed,
-                                       "runner and judge disagree about the command, " + during})};
+      return {std::nullopt, break_off(forged_reply(during))};
   }
   PlannedCase planned;
   planned.plan_id = static_cast<int>(reply.plan_id);
@@ -337,10 +343,11 @@ Result<void> SandboxedRunner::lay_out(const std::vector<TensorShape>& tensors, i
   request.slot_count = static_cast<std::uint32_t>(count);
   request.tensor_count = static_cast<std::uint32_t>(tensors.size());
   const Answer answer = send(request, kLayOutTimeout_s, "while laying out the tensors");
+  const std::string during = "while laying out the tensors";
+  if (!answer.failure && page().reply.status != Status::done) break_off(forged_reply(during));
   if (answer.failure || page().reply.status != Status::done)
     return Error{ErrorCode::internal, "lay tensors out in the runner",
-                 answer.failure ? answer.failure->sentence
-                                : read_text(page().reply.text, control::kTextBytes),
+                 answer.failure ? answer.failure->sentence : forged_reply(during).sentence,
                  "start a fresh runner"};
   return {};
 }
@@ -353,10 +360,7 @@ Outcome<CallTime> SandboxedRunner::call(int plan_id, int slot, double timeout_s)
   const std::string during = fmt::format("in call {} (slot {})", ++calls_, slot);
   const Answer answer = send(request, timeout_s, during);
   if (answer.failure) return {std::nullopt, *answer.failure};
-  if (page().reply.status != Status::done)
-    return {std::nullopt,
-            break_off({Verdict::engine_failed,
-                       read_text(page().reply.text, control::kTextBytes) + ", " + during})};
+  if (page().reply.status != Status::done) return {std::nullopt, break_off(forged_reply(during))};
   return {CallTime{answer.event.wall_ns}, {}};
 }
 
