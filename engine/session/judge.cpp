@@ -308,9 +308,14 @@ Evaluation Judge::conduct(const Subject& candidate, Stage stage,
 Evaluation Judge::check(const Subject& subject, const std::vector<Case>& cases) {
   return conduct(subject, Stage::manual, [&](Trial& trial) {
     const Stopwatch watch(clock_, trial.evaluation.check_s);
-    std::unique_ptr<BenchProcess> process;
-    if (start(trial, subject, 1, cases, process))
-      check_cases(trial, *process, cases, options_.seed);
+    // On one worker and on all: splitting the work can go wrong in ways of its own.
+    const int all = static_cast<int>(options_.candidate_cpus.size());
+    for (const int threads : all > 1 ? std::vector{1, all} : std::vector{1}) {
+      std::unique_ptr<BenchProcess> process;
+      if (!start(trial, subject, threads, cases, process) ||
+          !check_cases(trial, *process, cases, options_.seed))
+        return;
+    }
   });
 }
 
