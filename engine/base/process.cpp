@@ -193,15 +193,20 @@ class OutputReader {
   bool ended_ = false;
 };
 
-// Reads output until the child has ended or `deadline_ns` has passed; says whether it ended. A
-// child that has ended stays a zombie, so that its process group number is still its own.
-bool wait_for_end(int child_handle, int pipe, OutputReader& output, std::int64_t deadline_ns) {
+constexpr std::int64_t kCancelPoll_ms = 100;
+
+// Reads output until the child has ended, `deadline_ns` has passed or the request is cancelled;
+// says whether it ended. A child that has ended stays a zombie, so that its process group number is
+// still its own.
+bool wait_for_end(int child_handle, int pipe, OutputReader& output, std::int64_t deadline_ns,
+                  const std::function<bool()>& cancelled) {
   const SystemClock clock;
   for (;;) {
     const std::int64_t left_ms = (deadline_ns - clock.monotonic_ns() + 999'999) / 1'000'000;
-    if (left_ms <= 0) return false;
+    if (left_ms <= 0 || (cancelled && cancelled())) return false;
     pollfd watched[2] = {{child_handle, POLLIN, 0}, {output.ended() ? -1 : pipe, POLLIN, 0}};
-    const int wait_ms = static_cast<int>(std::min<std::int64_t>(left_ms, 60'000));
+    const int wait_ms =
+        static_cast<int>(std::min<std::int64_t>(left_ms, cancelled ? kCancelPoll_ms : 60'000));
     if (::poll(watched, 2, wait_ms) < 0 && errno != EINTR) return false;
     if (watched[1].revents != 0) output.read_available();
     if (watched[0].revents != 0) return true;
@@ -258,7 +263,8 @@ Result<ProcessOutcome> run_process(const ProcessRequest& request) {
   bool ended = told > 0;
   if (!ended && handle.get() >= 0) {
     const auto allowed_ns = static_cast<std::int64_t>(request.timeout_s * 1e9);
-    ended = wait_for_end(handle.get(), output_read.get(), output, started_ns + allowed_ns);
+    ended = wait_for_end(handle.get(), output_read.get(), output, started_ns + allowed_ns,
+                         request.cancelled);
     outcome.timed_out = !ended;
   }
   ::kill(-child, SIGKILL);

@@ -136,8 +136,12 @@ class GccCompiler final : public Compiler {
   Result<Artifact> build_new(const std::string& key, const BuildRequest& request);
   Result<Built> compile_in(const fs::path& folder, const BuildRequest& request);
   Result<Built> link_in(const fs::path& folder, const Words& libraries, std::string log) const;
-  Result<ProcessOutcome> run(Words arguments, const fs::path& folder,
-                             std::vector<fs::path> read) const;
+  enum class Urgency { awaited, ahead };  // somebody waits for it; built ahead of a measurement
+  Result<ProcessOutcome> run(Words arguments, const fs::path& folder, std::vector<fs::path> read,
+                             Urgency urgency) const;
+  static Urgency urgency_of(const Words& libraries) {
+    return libraries.empty() ? Urgency::ahead : Urgency::awaited;
+  }
 
   Options options_;
   Toolchain toolchain_;
@@ -184,7 +188,7 @@ std::string GccCompiler::key_of(const BuildRequest& request) const {
   append(flags, request.flags);
   append(flags, link_flags(request.link));
   Hasher hasher;
-  hasher.field("candidate 1");
+  hasher.field("candidate 2");
   hash_surroundings(hasher, flags);
   hasher.field(request.source).field(static_cast<std::int64_t>(request.knobs.size()));
   for (const auto& [name, value] : request.knobs) hasher.field(name).field(value);
@@ -208,14 +212,15 @@ Result<Prelude> GccCompiler::prelude_for(const Words& problem_flags) {
 }
 
 Result<ProcessOutcome> GccCompiler::run(Words arguments, const fs::path& folder,
-                                        std::vector<fs::path> read) const {
+                                        std::vector<fs::path> read, Urgency urgency) const {
   return run_compiler(toolchain_, sandbox_,
                       {.arguments = std::move(arguments),
                        .folder = folder,
                        .read = std::move(read),
                        .start_in = {},
                        .limits = options_.limits,
-                       .idle_priority = options_.idle_priority});
+                       .idle_priority = options_.idle_priority && urgency == Urgency::ahead,
+                       .cancelled = options_.cancelled});
 }
 
 Result<Artifact> GccCompiler::build(const BuildRequest& request) {
@@ -270,7 +275,8 @@ Result<Built> GccCompiler::compile_in(const fs::path& folder, const BuildRequest
   append(arguments, {"-c", kSourceName, "-o", kObjectName});
   std::vector<fs::path> read = prelude.folders;
   read.push_back(options_.contract_include);
-  ASSIGN_OR_RETURN(ProcessOutcome outcome, run(std::move(arguments), folder, std::move(read)));
+  ASSIGN_OR_RETURN(ProcessOutcome outcome,
+                   run(std::move(arguments), folder, std::move(read), urgency_of(request.link)));
   if (outcome.exit_code != 0) return not_built(std::move(outcome), options_.limits);
   ASSIGN_OR_RETURN(const std::string object, read_file(folder / kObjectName));
   if (const auto refusal = find_object_refusal(object))
@@ -287,7 +293,8 @@ Result<Built> GccCompiler::link_in(const fs::path& folder, const Words& librarie
                                    std::string log) const {
   Words arguments = {"-o", BuildCache::kModuleName, kObjectName};
   append(arguments, link_flags(libraries));
-  ASSIGN_OR_RETURN(ProcessOutcome outcome, run(std::move(arguments), folder, {}));
+  ASSIGN_OR_RETURN(ProcessOutcome outcome,
+                   run(std::move(arguments), folder, {}, urgency_of(libraries)));
   outcome.output = log + outcome.output;
   if (outcome.exit_code != 0) return not_built(std::move(outcome), options_.limits);
   ASSIGN_OR_RETURN(const std::string module, read_file(folder / BuildCache::kModuleName));
@@ -313,8 +320,9 @@ Result<fs::path> GccCompiler::build_problem(const fs::path& code) {
 
   ASSIGN_OR_RETURN(CacheDraft draft, cache_.start());
   append(flags, {source.string(), "-o", (draft.folder() / BuildCache::kModuleName).string()});
-  ASSIGN_OR_RETURN(const ProcessOutcome outcome,
-                   run(std::move(flags), draft.folder(), {home, options_.contract_include}));
+  ASSIGN_OR_RETURN(
+      const ProcessOutcome outcome,
+      run(std::move(flags), draft.folder(), {home, options_.contract_include}, Urgency::awaited));
   if (outcome.exit_code != 0)
     return Error{ErrorCode::bad_input, "compile " + source.string(),
                  explain_failure(outcome, options_.limits).reason + "\n" + outcome.output,

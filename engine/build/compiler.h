@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,7 +37,11 @@ class Compiler {
     std::string command = "g++";
     std::string march = "native";
     BuildLimits limits;
-    bool idle_priority = false;  // SCHED_IDLE: a build gives way to a measurement
+    // SCHED_IDLE for candidates: their builds give way to a measurement. What everything waits for
+    // (the problem, baselines, the prelude) is built at normal priority.
+    bool idle_priority = false;
+    std::function<bool()>
+        cancelled;  // true ends a build that is under way: its result is not wanted any more
   };
   // Finds the compiler, asks its version, and builds the prelude for this version and these flags.
   static Result<std::unique_ptr<Compiler>> make(Options options);

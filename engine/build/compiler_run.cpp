@@ -85,6 +85,7 @@ Result<ProcessOutcome> run_compiler(const Toolchain& toolchain, const CompilerSa
                       .file_bytes = run.limits.output_bytes,
                       .output_limit_bytes = kLogBytes,
                       .idle_priority = run.idle_priority,
+                      .cancelled = run.cancelled,
                       .before_exec = std::move(hook)});
 }
 

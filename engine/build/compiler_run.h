@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,7 @@ struct CompilerRun {
   std::filesystem::path start_in;           // empty: `folder`
   BuildLimits limits;
   bool idle_priority = false;
+  std::function<bool()> cancelled;
 };
 
 Result<ProcessOutcome> run_compiler(const Toolchain& toolchain, const CompilerSandbox& sandbox,

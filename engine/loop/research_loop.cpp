@@ -48,6 +48,11 @@ class Campaign {
         meter_(clock_),
         inbox_(setup.run_folder) {}
 
+  // A build that is still under way is not waited for.
+  ~Campaign() { closing_ = true; }
+  Campaign(const Campaign&) = delete;
+  Campaign& operator=(const Campaign&) = delete;
+
   Result<CampaignOutcome> run() {
     RETURN_IF_ERROR(
         open_tools());  // compiler, problem code, judge; everything is pinned from here on
@@ -92,6 +97,7 @@ class Campaign {
   }
   int all_cores() const { return static_cast<int>(setup_.config.candidate_cpus.size()); }
 
+  std::atomic<bool> closing_{false};
   const CampaignSetup& setup_;
   Progress& progress_;
   const std::atomic<bool>& interrupted_;
@@ -136,7 +142,8 @@ Result<void> Campaign::open_tools() {
   const ActivityMeter::Span busy(meter_);
   ASSIGN_OR_RETURN(compiler_, Compiler::make({.contract_include = setup_.home.contract_include,
                                               .cache = setup_.cache,
-                                              .idle_priority = true}));
+                                              .idle_priority = true,
+                                              .cancelled = [this] { return closing_.load(); }}));
   ASSIGN_OR_RETURN(const std::filesystem::path module,
                    compiler_->build_problem(setup_.problem.code));
   ASSIGN_OR_RETURN(library_, ProblemLibrary::load(module));
@@ -200,6 +207,7 @@ Result<void> Campaign::open_archive() {
   for (const auto& [name, value] : regime_points(setup_.problem)) config.cases.push_back(name);
   search_ = Search::make(config, std::move(sketches));
   if (resumed) {
+    inbox_.take_stop();  // one that was meant for the run before
     ASSIGN_OR_RETURN(history_, log_->replay(*search_, [this](const Submission& submission) {
       return make_sketch(submission);
     }));
@@ -239,6 +247,7 @@ Result<void> Campaign::establish_baseline() {
 // What a promotion will take, from what the A/A control took: the same cases, the same work around
 // each call, the baseline on one side and the champions on the other.
 double Campaign::promotion_reserve_s() const {
+  if (search_->champions().empty()) return kReportSeconds;
   double baseline_s = 0;
   double champion_s = 0;
   for (const auto& [case_name, time_ns] : baseline_.case_ns) {

@@ -30,10 +30,14 @@ Result<std::unique_ptr<TimingLock>> TimingLock::acquire(
                  "make the file readable and writable for every user of kbeam on this machine"};
   };
   // O_NOFOLLOW: the folder is world-writable, so the name may be a link that somebody planted.
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  // Opened without O_CREAT first: kernels that protect such folders refuse to "create" what another
+  // user has made.
+  int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0 && errno == ENOENT) {
+    file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (file >= 0) ::fchmod(file, 0666);  // the umask must not lock other users out
+  }
   if (file < 0) return failed();
-  ::fchmod(file,
-           0666);  // the umask must not lock other users out; fails harmlessly when it is theirs
   std::unique_ptr<TimingLock> lock(new TimingLock(file));
   if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed();
