@@ -1,5 +1,6 @@
 // expect: not_finite
-// A plan with a step and no work items: nothing is ever written, and what lies in the output is a NaN.
+// A plan with a step and no work items: nothing is ever written, and what lies in the output is a
+// NaN.
 #include <kbeam/candidate.h>
 
 namespace {
