@@ -2,5 +2,9 @@
 #pragma once
 
 #include <kbeam/knob.h>
+#ifdef __CUDACC__
+#include <kbeam/launch_plan.h>
+#else
 #include <kbeam/plan.h>
 #include <kbeam/simd.h>
+#endif
