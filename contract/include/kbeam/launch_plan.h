@@ -31,15 +31,12 @@ struct DevicePointer {
   DevicePointer<U> as() const {
     return {place};
   }
-  template <typename Const>
-  requires(!std::is_const_v<T> && std::is_same_v<Const, const T>) operator DevicePointer<Const>()
-      const {  // NOLINT(google-explicit-constructor): as T* to const T*
+  // As T* converts to const T*.
+  template <typename Const, std::enable_if_t<std::is_same_v<Const, const T>, int> = 0>
+  operator DevicePointer<Const>() const {  // NOLINT(google-explicit-constructor)
     return {place};
   }
 };
-}
-}
-;
 
 // A problem tensor. `dim` and `stride` follow the order of the axes in problem.toml; strides count
 // elements.
