@@ -12,6 +12,7 @@
 #include "build/source_scan.h"
 #include "model/json_forms.h"
 #include "problem/problem_file.h"
+#include "session/cpu_judge.h"
 
 namespace kbeam::cli {
 
@@ -135,7 +136,7 @@ Result<std::unique_ptr<BenchTools>> open_bench_tools(const BenchRequest& request
     fmt::print(stderr, "waiting for the timing lock of this machine, held by {}\n", holder);
   };
   tools->judge =
-      std::make_unique<Judge>(tools->problem, tools->library->code(), options, tools->clock);
+      std::make_unique<CpuJudge>(tools->problem, tools->library->code(), options, tools->clock);
   return tools;
 }
 

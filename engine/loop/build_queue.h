@@ -15,7 +15,7 @@
 #include "build/compiler.h"
 #include "loop/activity.h"
 #include "model/candidate.h"
-#include "session/bench_process.h"
+#include "session/subject.h"
 
 namespace kbeam {
 

@@ -24,7 +24,7 @@
 #include "propose/idea_file.h"
 #include "report/report.h"
 #include "search/search.h"
-#include "session/judge.h"
+#include "session/cpu_judge.h"
 
 namespace kbeam {
 namespace {
@@ -167,7 +167,7 @@ Result<void> Campaign::open_tools() {
         holder)  // said once a holder, not once a measurement
       progress_.event("waiting for the timing lock of this machine, held by " + holder);
   };
-  judge_ = std::make_unique<Judge>(setup_.problem, library_->code(), options, clock_);
+  judge_ = std::make_unique<CpuJudge>(setup_.problem, library_->code(), options, clock_);
   // Made before the pin below: builds may use every CPU, at idle priority.
   builds_ = std::make_unique<BuildQueue>(*compiler_, setup_.problem.compile_flags, meter_);
   pin_this_thread(setup_.config.judge_cpu);

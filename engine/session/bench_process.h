@@ -14,20 +14,12 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/candidate.h"
 #include "model/evaluation.h"
 #include "model/problem.h"
+#include "session/subject.h"
 #include "target/cpu/runner.h"
 
 namespace kbeam {
-
-// What is run: a candidate or a baseline, built.
-struct Subject {
-  std::string id;
-  std::vector<Row> rows;                       // which row serves which value of the regime axis
-  std::vector<std::filesystem::path> modules;  // one a row
-  bool may_use_libraries = false;              // baselines and ceilings
-};
 
 struct Seat {  // where and how strictly a subject runs
   std::filesystem::path runner;

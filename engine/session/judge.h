@@ -1,40 +1,19 @@
-// One evaluation: checks a subject on every case and times it against a reference in interleaved
+// One evaluation: a subject is checked on every case and timed against a reference in interleaved
 // pairs. Decides nothing about the search; returns an Evaluation whose samples anyone can decide
-// from again.
+// from again. How and where it runs is the target's business (cpu_judge.h, cuda_judge.h).
 #pragma once
 
-#include <functional>
 #include <map>
-#include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
 #include "measure/statistics.h"
 #include "model/evaluation.h"
 #include "model/problem.h"
-#include "session/bench_process.h"
-#include "session/input_bank.h"
+#include "session/subject.h"
+#include "target/cpu/runner.h"
 
 namespace kbeam {
-
-struct JudgeOptions {
-  std::filesystem::path runner;
-  std::vector<int> candidate_cpus{
-      1};  // all that may be used; a measurement on t threads takes the first t
-  SandboxLevel least_sandbox = SandboxLevel::rlimits;
-  std::string grade;
-  std::uint64_t seed = 0;
-  double call_timeout_s = 10;
-  std::optional<std::uint64_t> fixed_key;  // replays one recorded input in check()
-  // Longest that the checks and measurements of one screen may take before it counts as timed_out.
-  double screen_timeout_s = 600;
-  // Asked between calls: true ends the evaluation as engine_failed, to be made again another time.
-  std::function<bool()> give_up;
-  std::function<void(const std::string& holder)> on_lock_wait;
-};
 
 struct CompareRequest {
   Subject candidate;
@@ -48,17 +27,19 @@ struct CompareRequest {
 
 class Judge {
  public:
-  Judge(const Problem& problem, ProblemCode& code, JudgeOptions options, const Clock& clock);
+  virtual ~Judge() = default;
 
   // One full check a case. A failure names the seed and the key that bring the same input back.
-  Evaluation check(const Subject& subject, const std::vector<Case>& cases);
+  virtual Evaluation check(const Subject& subject, const std::vector<Case>& cases) = 0;
 
-  // The reference's process is kept from one screen to the next; everything else is fresh.
-  Evaluation screen(const Subject& candidate, const Subject& reference,
-                    const std::vector<Case>& check_cases, const std::vector<Case>& timed_cases);
+  // What ranks candidates: few pairs, against a reference that may be kept from one screen to the
+  // next.
+  virtual Evaluation screen(const Subject& candidate, const Subject& reference,
+                            const std::vector<Case>& check_cases,
+                            const std::vector<Case>& timed_cases) = 0;
 
   // Fresh processes on both sides, `rule.processes` times, with new base inputs each time.
-  Evaluation compare(const CompareRequest& request);
+  virtual Evaluation compare(const CompareRequest& request) = 0;
 
   // The median time of trusted code (a ceiling, a baseline to choose from), unchecked, and what its
   // plan noted.
@@ -67,50 +48,14 @@ class Judge {
     double least_ns = 0;
     std::map<std::string, std::string> notes;
   };
-  Outcome<CeilingTime> time_trusted(const Subject& subject, const Case& the_case, int repeats,
-                                    int threads = 1);
+  virtual Outcome<CeilingTime> time_trusted(const Subject& subject, const Case& the_case,
+                                            int repeats, int threads = 1) = 0;
 
   // |median log-ratio| of identical subjects on a case, once an A/A control has been run: widens
   // delta.
-  void set_noise(const std::string& case_name, double aa_log_ratio_median);
+  virtual void set_noise(const std::string& case_name, double aa_log_ratio_median) = 0;
   // A median below this is not believed: below_physics_floor.
-  void set_floor(const std::string& case_name, double least_ns);
-  double delta_for(const std::string& case_name, double bracket_ns) const;
-
-  const std::string& grade() const { return options_.grade; }
-
- private:
-  struct Trial;  // the evaluation in hand
-  Evaluation conduct(const Subject& candidate, Stage stage,
-                     const std::function<void(Trial&)>& body);
-  bool may_go_on(Trial& trial) const;
-  bool start_reference(Trial& trial, const Subject& reference, int threads,
-                       std::span<const Case> cases, std::unique_ptr<BenchProcess>& process);
-  bool renew_screen_reference(Trial& trial, const Subject& reference,
-                              const std::vector<Case>& timed_cases);
-  bool compare_in_fresh_processes(Trial& trial, const CompareRequest& request,
-                                  std::uint64_t input_seed, int index);
-  Seat seat(int threads) const;
-  bool start(Trial& trial, const Subject& subject, int threads, std::span<const Case> cases,
-             std::unique_ptr<BenchProcess>& process);
-  bool check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases,
-                   std::uint64_t input_seed);
-  bool time_case(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
-                 const Case& the_case, std::uint64_t input_seed, const StoppingRule& rule,
-                 int process_index, Measurement& measurement);
-  bool time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
-                  const CompareRequest& request, std::uint64_t input_seed, int process_index);
-  void finish(Trial& trial);
-
-  const Problem& problem_;
-  ProblemCode& code_;
-  JudgeOptions options_;
-  const Clock& clock_;
-  InputBank bank_;
-  std::map<std::string, double> noise_;
-  std::map<std::string, double> floor_ns_;
-  std::unique_ptr<BenchProcess> screen_reference_;
-  std::string screen_reference_id_;
+  virtual void set_floor(const std::string& case_name, double least_ns) = 0;
 };
 
 }  // namespace kbeam

@@ -1,4 +1,4 @@
-#include "session/judge.h"
+#include "session/cpu_judge.h"
 
 #include <fmt/core.h>
 
@@ -44,7 +44,7 @@ std::vector<Case> joined(const std::vector<Case>& a, const std::vector<Case>& b)
 }  // namespace
 
 // The evaluation in hand, and the seconds it has used.
-struct Judge::Trial {
+struct CpuJudge::Trial {
   Evaluation evaluation;
   std::vector<double> empty_call_ns;
   std::int64_t began_ns = 0;
@@ -77,14 +77,14 @@ struct Judge::Trial {
   }
 };
 
-Judge::Judge(const Problem& problem, ProblemCode& code, JudgeOptions options, const Clock& clock)
+CpuJudge::Judge(const Problem& problem, ProblemCode& code, JudgeOptions options, const Clock& clock)
     : problem_(problem),
       code_(code),
       options_(std::move(options)),
       clock_(clock),
       bank_(problem, code) {}
 
-Seat Judge::seat(int threads) const {
+Seat CpuJudge::seat(int threads) const {
   Seat seat;
   seat.runner = options_.runner;
   seat.least_sandbox = options_.least_sandbox;
@@ -94,21 +94,21 @@ Seat Judge::seat(int threads) const {
   return seat;
 }
 
-void Judge::set_noise(const std::string& case_name, double aa_log_ratio_median) {
+void CpuJudge::set_noise(const std::string& case_name, double aa_log_ratio_median) {
   noise_[case_name] = aa_log_ratio_median;
 }
 
-void Judge::set_floor(const std::string& case_name, double least_ns) {
+void CpuJudge::set_floor(const std::string& case_name, double least_ns) {
   floor_ns_[case_name] = least_ns;
 }
 
-double Judge::delta_for(const std::string& case_name, double bracket_ns) const {
+double CpuJudge::delta_for(const std::string& case_name, double bracket_ns) const {
   const auto found = noise_.find(case_name);
   return noise_floor(found == noise_.end() ? 0 : found->second, kTimerResolutionNs, bracket_ns);
 }
 
-bool Judge::start(Trial& trial, const Subject& subject, int threads, std::span<const Case> cases,
-                  std::unique_ptr<BenchProcess>& process) {
+bool CpuJudge::start(Trial& trial, const Subject& subject, int threads, std::span<const Case> cases,
+                     std::unique_ptr<BenchProcess>& process) {
   auto started = BenchProcess::start(problem_, code_, subject, seat(threads), cases);
   if (!started.ok()) return trial.fail(Verdict::engine_failed, started.error().text());
   if (!started->ok()) return trial.fail(started->failure.verdict, started->failure.sentence);
@@ -118,7 +118,7 @@ bool Judge::start(Trial& trial, const Subject& subject, int threads, std::span<c
   return true;
 }
 
-bool Judge::may_go_on(Trial& trial) const {
+bool CpuJudge::may_go_on(Trial& trial) const {
   if (options_.give_up && options_.give_up())
     return trial.fail(Verdict::engine_failed, "the evaluation was interrupted");
   const double used_s = static_cast<double>(clock_.monotonic_ns() - trial.began_ns) * 1e-9;
@@ -128,16 +128,17 @@ bool Judge::may_go_on(Trial& trial) const {
 }
 
 // The reference's troubles are never the candidate's, and neither is its sandbox.
-bool Judge::start_reference(Trial& trial, const Subject& reference, int threads,
-                            std::span<const Case> cases, std::unique_ptr<BenchProcess>& process) {
+bool CpuJudge::start_reference(Trial& trial, const Subject& reference, int threads,
+                               std::span<const Case> cases,
+                               std::unique_ptr<BenchProcess>& process) {
   Trial aside;
   return start(aside, reference, threads, cases, process) ||
          trial.fail(Verdict::engine_failed,
                     "the reference did not start: " + aside.evaluation.reason);
 }
 
-bool Judge::check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases,
-                        std::uint64_t input_seed) {
+bool CpuJudge::check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases,
+                           std::uint64_t input_seed) {
   for (const Case& the_case : cases) {
     if (!may_go_on(trial)) return false;
     const Outcome<bool> prepared =
@@ -154,9 +155,9 @@ bool Judge::check_cases(Trial& trial, BenchProcess& process, const std::vector<C
   return true;
 }
 
-bool Judge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
-                      const Case& the_case, std::uint64_t input_seed, const StoppingRule& rule,
-                      int process_index, Measurement& measurement) {
+bool CpuJudge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
+                         const Case& the_case, std::uint64_t input_seed, const StoppingRule& rule,
+                         int process_index, Measurement& measurement) {
   const std::span<const TensorView> base = bank_.inputs_for(the_case, input_seed);
   struct Side {
     BenchProcess& process;
@@ -230,8 +231,9 @@ bool Judge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& refer
   return true;
 }
 
-bool Judge::time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
-                       const CompareRequest& request, std::uint64_t input_seed, int process_index) {
+bool CpuJudge::time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
+                          const CompareRequest& request, std::uint64_t input_seed,
+                          int process_index) {
   const auto lock = TimingLock::acquire(options_.on_lock_wait);
   if (!lock.ok()) return trial.fail(Verdict::engine_failed, lock.error().text());
   for (int i = 0; i < 3; ++i)
@@ -262,7 +264,7 @@ bool Judge::time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& refe
 }
 
 // The last word on a trial: what weakens it, and whether a time is too good to be true.
-void Judge::finish(Trial& trial) {
+void CpuJudge::finish(Trial& trial) {
   Evaluation& evaluation = trial.evaluation;
   const double empty_ns = median(trial.empty_call_ns);
   for (const Measurement& measurement : evaluation.measurements) {
@@ -286,8 +288,8 @@ void Judge::finish(Trial& trial) {
 
 // Opens a trial, lets `body` fill it, and closes it. Problem code is trusted but may throw: that is
 // no candidate's fault.
-Evaluation Judge::conduct(const Subject& candidate, Stage stage,
-                          const std::function<void(Trial&)>& body) {
+Evaluation CpuJudge::conduct(const Subject& candidate, Stage stage,
+                             const std::function<void(Trial&)>& body) {
   Trial trial;
   trial.evaluation = {.candidate_id = candidate.id,
                       .stage = stage,
@@ -305,7 +307,7 @@ Evaluation Judge::conduct(const Subject& candidate, Stage stage,
   return std::move(trial.evaluation);
 }
 
-Evaluation Judge::check(const Subject& subject, const std::vector<Case>& cases) {
+Evaluation CpuJudge::check(const Subject& subject, const std::vector<Case>& cases) {
   return conduct(subject, Stage::manual, [&](Trial& trial) {
     const Stopwatch watch(clock_, trial.evaluation.check_s);
     // On one worker and on all: splitting the work can go wrong in ways of its own.
@@ -319,8 +321,8 @@ Evaluation Judge::check(const Subject& subject, const std::vector<Case>& cases) 
   });
 }
 
-bool Judge::renew_screen_reference(Trial& trial, const Subject& reference,
-                                   const std::vector<Case>& timed_cases) {
+bool CpuJudge::renew_screen_reference(Trial& trial, const Subject& reference,
+                                      const std::vector<Case>& timed_cases) {
   if (screen_reference_id_ == reference.id) return true;
   screen_reference_.reset();
   screen_reference_id_.clear();
@@ -329,9 +331,9 @@ bool Judge::renew_screen_reference(Trial& trial, const Subject& reference,
   return true;
 }
 
-Evaluation Judge::screen(const Subject& candidate, const Subject& reference,
-                         const std::vector<Case>& check_cases_list,
-                         const std::vector<Case>& timed_cases) {
+Evaluation CpuJudge::screen(const Subject& candidate, const Subject& reference,
+                            const std::vector<Case>& check_cases_list,
+                            const std::vector<Case>& timed_cases) {
   return conduct(candidate, Stage::screen, [&](Trial& trial) {
     trial.limit_s = options_.screen_timeout_s;
     const std::uint64_t input_seed = derive_seed(options_.seed, "screen");
@@ -357,7 +359,7 @@ Evaluation Judge::screen(const Subject& candidate, const Subject& reference,
   });
 }
 
-Evaluation Judge::compare(const CompareRequest& request) {
+Evaluation CpuJudge::compare(const CompareRequest& request) {
   return conduct(request.candidate, request.stage, [&](Trial& trial) {
     for (int index = 0; index < request.rule.processes; ++index) {
       // Drawn now, after the candidate was fixed: nothing that it was tuned on comes back.
@@ -374,8 +376,8 @@ Evaluation Judge::compare(const CompareRequest& request) {
   });
 }
 
-bool Judge::compare_in_fresh_processes(Trial& trial, const CompareRequest& request,
-                                       std::uint64_t input_seed, int index) {
+bool CpuJudge::compare_in_fresh_processes(Trial& trial, const CompareRequest& request,
+                                          std::uint64_t input_seed, int index) {
   std::unique_ptr<BenchProcess> candidate;
   std::unique_ptr<BenchProcess> reference;
   {
@@ -391,8 +393,8 @@ bool Judge::compare_in_fresh_processes(Trial& trial, const CompareRequest& reque
   return time_cases(trial, *candidate, *reference, request, input_seed, index);
 }
 
-Outcome<Judge::CeilingTime> Judge::time_trusted(const Subject& subject, const Case& the_case,
-                                                int repeats, int threads) {
+Outcome<Judge::CeilingTime> CpuJudge::time_trusted(const Subject& subject, const Case& the_case,
+                                                   int repeats, int threads) {
   using Timed = Outcome<CeilingTime>;
   Trial trial;
   std::unique_ptr<BenchProcess> process;

@@ -1,0 +1,87 @@
+// The judge of CPU candidates: sandboxed processes that are stopped except while they are timed.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "model/evaluation.h"
+#include "model/problem.h"
+#include "session/bench_process.h"
+#include "session/input_bank.h"
+#include "session/judge.h"
+
+namespace kbeam {
+
+struct JudgeOptions {
+  std::filesystem::path runner;
+  std::vector<int> candidate_cpus{
+      1};  // all that may be used; a measurement on t threads takes the first t
+  SandboxLevel least_sandbox = SandboxLevel::rlimits;
+  std::string grade;
+  std::uint64_t seed = 0;
+  double call_timeout_s = 10;
+  std::optional<std::uint64_t> fixed_key;  // replays one recorded input in check()
+  // Longest that the checks and measurements of one screen may take before it counts as timed_out.
+  double screen_timeout_s = 600;
+  // Asked between calls: true ends the evaluation as engine_failed, to be made again another time.
+  std::function<bool()> give_up;
+  std::function<void(const std::string& holder)> on_lock_wait;
+};
+
+class CpuJudge final : public Judge {
+ public:
+  CpuJudge(const Problem& problem, ProblemCode& code, JudgeOptions options, const Clock& clock);
+
+  Evaluation check(const Subject& subject, const std::vector<Case>& cases) override;
+  // The reference's process is kept from one screen to the next; everything else is fresh.
+  Evaluation screen(const Subject& candidate, const Subject& reference,
+                    const std::vector<Case>& check_cases,
+                    const std::vector<Case>& timed_cases) override;
+  Evaluation compare(const CompareRequest& request) override;
+  Outcome<CeilingTime> time_trusted(const Subject& subject, const Case& the_case, int repeats,
+                                    int threads = 1) override;
+  void set_noise(const std::string& case_name, double aa_log_ratio_median) override;
+  void set_floor(const std::string& case_name, double least_ns) override;
+  double delta_for(const std::string& case_name, double bracket_ns) const;
+
+ private:
+  struct Trial;  // the evaluation in hand
+  Evaluation conduct(const Subject& candidate, Stage stage,
+                     const std::function<void(Trial&)>& body);
+  bool may_go_on(Trial& trial) const;
+  bool start_reference(Trial& trial, const Subject& reference, int threads,
+                       std::span<const Case> cases, std::unique_ptr<BenchProcess>& process);
+  bool renew_screen_reference(Trial& trial, const Subject& reference,
+                              const std::vector<Case>& timed_cases);
+  bool compare_in_fresh_processes(Trial& trial, const CompareRequest& request,
+                                  std::uint64_t input_seed, int index);
+  Seat seat(int threads) const;
+  bool start(Trial& trial, const Subject& subject, int threads, std::span<const Case> cases,
+             std::unique_ptr<BenchProcess>& process);
+  bool check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases,
+                   std::uint64_t input_seed);
+  bool time_case(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
+                 const Case& the_case, std::uint64_t input_seed, const StoppingRule& rule,
+                 int process_index, Measurement& measurement);
+  bool time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
+                  const CompareRequest& request, std::uint64_t input_seed, int process_index);
+  void finish(Trial& trial);
+
+  const Problem& problem_;
+  ProblemCode& code_;
+  JudgeOptions options_;
+  const Clock& clock_;
+  InputBank bank_;
+  std::map<std::string, double> noise_;
+  std::map<std::string, double> floor_ns_;
+  std::unique_ptr<BenchProcess> screen_reference_;
+  std::string screen_reference_id_;
+};
+
+}  // namespace kbeam
