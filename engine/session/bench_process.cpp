@@ -45,7 +45,7 @@ std::size_t row_for(const std::vector<Row>& rows, std::int64_t value) {
 Result<Outcome<std::unique_ptr<BenchProcess>>> BenchProcess::start(const Problem& problem,
                                                                    ProblemCode& code,
                                                                    const Subject& subject,
-                                                                   const Seat& seat,
+                                                                   const CpuSeat& seat,
                                                                    std::span<const Case> cases) {
   using Started = Outcome<std::unique_ptr<BenchProcess>>;
   RunnerOptions options;

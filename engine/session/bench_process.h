@@ -21,7 +21,7 @@
 
 namespace kbeam {
 
-struct Seat {  // where and how strictly a subject runs
+struct CpuSeat {  // where and how strictly a subject runs
   std::filesystem::path runner;
   std::vector<int> cpus{1};  // as many workers
   SandboxLevel least_sandbox = SandboxLevel::rlimits;
@@ -39,7 +39,7 @@ class BenchProcess {
   static Result<Outcome<std::unique_ptr<BenchProcess>>> start(const Problem& problem,
                                                               ProblemCode& code,
                                                               const Subject& subject,
-                                                              const Seat& seat,
+                                                              const CpuSeat& seat,
                                                               std::span<const Case> cases);
 
   // Plans the case (once a process) and makes it the one that `call` runs. `base` must outlive the
@@ -61,14 +61,15 @@ class BenchProcess {
   Outcome<CallTime> empty_call() { return runner_->empty_call(); }
 
  private:
-  BenchProcess(const Problem& problem, ProblemCode& code, const Subject& subject, const Seat& seat)
+  BenchProcess(const Problem& problem, ProblemCode& code, const Subject& subject,
+               const CpuSeat& seat)
       : problem_(problem), code_(code), subject_(subject), seat_(seat) {}
   Outcome<std::int64_t> run(std::uint64_t key, int slot);
 
   const Problem& problem_;
   ProblemCode& code_;
   Subject subject_;
-  Seat seat_;
+  CpuSeat seat_;
   std::unique_ptr<Runner> runner_;
   std::map<std::string, PlannedCase> plans_;
   Case case_;

@@ -77,15 +77,16 @@ struct CpuJudge::Trial {
   }
 };
 
-CpuJudge::Judge(const Problem& problem, ProblemCode& code, JudgeOptions options, const Clock& clock)
+CpuJudge::CpuJudge(const Problem& problem, ProblemCode& code, JudgeOptions options,
+                   const Clock& clock)
     : problem_(problem),
       code_(code),
       options_(std::move(options)),
       clock_(clock),
       bank_(problem, code) {}
 
-Seat CpuJudge::seat(int threads) const {
-  Seat seat;
+CpuSeat CpuJudge::seat(int threads) const {
+  CpuSeat seat;
   seat.runner = options_.runner;
   seat.least_sandbox = options_.least_sandbox;
   seat.call_timeout_s = options_.call_timeout_s;

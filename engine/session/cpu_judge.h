@@ -61,7 +61,7 @@ class CpuJudge final : public Judge {
                               const std::vector<Case>& timed_cases);
   bool compare_in_fresh_processes(Trial& trial, const CompareRequest& request,
                                   std::uint64_t input_seed, int index);
-  Seat seat(int threads) const;
+  CpuSeat seat(int threads) const;
   bool start(Trial& trial, const Subject& subject, int threads, std::span<const Case> cases,
              std::unique_ptr<BenchProcess>& process);
   bool check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases,
