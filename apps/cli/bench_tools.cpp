@@ -12,7 +12,6 @@
 #include "build/source_scan.h"
 #include "model/json_forms.h"
 #include "problem/problem_file.h"
-#include "session/cpu_judge.h"
 
 namespace kbeam::cli {
 
@@ -118,25 +117,25 @@ Result<std::unique_ptr<BenchTools>> open_bench_tools(const BenchRequest& request
   ASSIGN_OR_RETURN(tools->problem, open_problem(request.problem, tools->home));
   ASSIGN_OR_RETURN(tools->grade, choose_grade(tools->problem, request.grade));
   ASSIGN_OR_RETURN(
-      tools->compiler,
-      Compiler::make({.contract_include = tools->home.contract_include, .cache = cache_folder()}));
-  ASSIGN_OR_RETURN(const std::filesystem::path module,
-                   tools->compiler->build_problem(tools->problem.code));
-  ASSIGN_OR_RETURN(tools->library, ProblemLibrary::load(module));
+      tools->target,
+      open_target({.problem = tools->problem,
+                   .home = tools->home,
+                   .clock = tools->clock,
+                   .target = request.target,
+                   .cache = cache_folder(),
+                   .grade = tools->grade,
+                   .seed = request.seed,
+                   .fixed_key = request.key,
+                   .candidate_cpus = share_cpus().candidates,
+                   .builds_cancelled = {},
+                   .give_up = {},
+                   .on_lock_wait = [](const std::string& holder) {
+                     fmt::print(stderr, "waiting for the timing lock of this machine, held by {}\n",
+                                holder);
+                   }}));
   tools->meter = std::make_unique<ActivityMeter>(tools->clock);
-  tools->builds =
-      std::make_unique<BuildQueue>(*tools->compiler, tools->problem.compile_flags, *tools->meter);
-  JudgeOptions options;
-  options.runner = tools->home.runner;
-  options.candidate_cpus = share_cpus().candidates;
-  options.grade = tools->grade;
-  options.seed = request.seed;
-  options.fixed_key = request.key;
-  options.on_lock_wait = [](const std::string& holder) {
-    fmt::print(stderr, "waiting for the timing lock of this machine, held by {}\n", holder);
-  };
-  tools->judge =
-      std::make_unique<CpuJudge>(tools->problem, tools->library->code(), options, tools->clock);
+  tools->builds = std::make_unique<BuildQueue>(*tools->target.compiler,
+                                               tools->problem.compile_flags, *tools->meter);
   return tools;
 }
 

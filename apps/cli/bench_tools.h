@@ -12,12 +12,10 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/result.h"
-#include "build/compiler.h"
 #include "loop/activity.h"
 #include "loop/build_queue.h"
+#include "loop/target_tools.h"
 #include "model/problem.h"
-#include "problem/problem_library.h"
-#include "session/judge.h"
 
 namespace kbeam::cli {
 
@@ -48,10 +46,8 @@ struct BenchTools {
   std::string grade;
   SystemClock clock;
   std::unique_ptr<ActivityMeter> meter;
-  std::unique_ptr<Compiler> compiler;
-  std::unique_ptr<ProblemLibrary> library;
+  TargetTools target;
   std::unique_ptr<BuildQueue> builds;
-  std::unique_ptr<Judge> judge;
 
   // Reads FILE and --knob NAME=VALUE into a candidate of one row.
   Result<Candidate> read_candidate(const std::string& file,
@@ -59,6 +55,7 @@ struct BenchTools {
 };
 struct BenchRequest {
   std::string problem;
+  std::string target = "cpu";
   std::string grade;
   std::uint64_t seed = 0;
   std::optional<std::uint64_t> key;  // replays one recorded input

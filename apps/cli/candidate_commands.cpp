@@ -143,7 +143,7 @@ int check_command(const Options& options) {
     ASSIGN_OR_RETURN(const std::optional<Evaluation> not_built, build(*tools, candidate));
     if (not_built) return *not_built;
     Evaluation judged =
-        tools->judge->check(tools->builds->subject_of(candidate, candidate.id), cases);
+        tools->target.judge->check(tools->builds->subject_of(candidate, candidate.id), cases);
     if (!options.json()) {
       print_checks(tools->problem, judged);
       if (const std::string replay = replay_command(options, tools->problem, judged);
@@ -167,8 +167,8 @@ int bench_command(const Options& options) {
     if (not_built) return *not_built;
     TerminalProgress progress(stderr);
     progress.phase("measuring the baseline and the noise of this machine");
-    const MachineBench bench{tools->problem, tools->library->code(), *tools->judge, *tools->builds,
-                             progress};
+    const MachineBench bench{tools->problem, tools->target.library->code(), *tools->target.judge,
+                             *tools->builds, progress};
     ASSIGN_OR_RETURN(const BaselineFacts baseline, measure_baseline(bench));
     progress.phase("checking and timing the candidate");
     CompareRequest compare{
@@ -177,7 +177,7 @@ int bench_command(const Options& options) {
     compare.check_cases = untimed_cases(tools->problem);
     compare.timed_cases = tools->problem.timed_cases();
     compare.rule = confirm_rule();
-    return tools->judge->compare(compare);
+    return tools->target.judge->compare(compare);
   }();
   if (!evaluation.ok()) return report_error(evaluation.error(), options);
   return finish(options, *evaluation, faster_everywhere(*evaluation));
@@ -201,7 +201,7 @@ int compare_command(const Options& options) {
     compare.check_cases = untimed_cases(tools->problem);
     compare.timed_cases = tools->problem.timed_cases();
     compare.rule = confirm_rule();
-    return tools->judge->compare(compare);
+    return tools->target.judge->compare(compare);
   }();
   if (!evaluation.ok()) return report_error(evaluation.error(), options);
   return finish(options, *evaluation, faster_everywhere(*evaluation));

@@ -83,7 +83,7 @@ Result<Finding> examine_noise(BenchTools& tools) {
       .reference = tools.builds->subject_of(baseline.portfolio, baseline.portfolio.id)};
   request.timed_cases = tools.problem.timed_cases();
   request.rule = {.name = "a/a", .pairs_per_process = kPairs, .processes = 1};
-  const Evaluation control = tools.judge->compare(request);
+  const Evaluation control = tools.target.judge->compare(request);
   if (control.verdict != Verdict::accepted)
     return Finding{"noise", Finding::State::missing, "the A/A control failed: " + control.reason};
   double worst = 0;
@@ -109,8 +109,8 @@ std::vector<Finding> examine() {
     findings.push_back({"compiler", Finding::State::missing, tools.error().text()});
     return findings;
   }
-  findings.push_back({"compiler", Finding::State::works, (*tools)->compiler->version()});
-  for (const std::string& weakness : (*tools)->compiler->weaknesses())
+  findings.push_back({"compiler", Finding::State::works, (*tools)->target.compiler->version()});
+  for (const std::string& weakness : (*tools)->target.compiler->weaknesses())
     findings.push_back({"compiler sandbox", Finding::State::weaker, weakness});
   const Result<ProcessOutcome> openblas = run_process(
       {.command = {"/bin/sh", "-c", "echo 'int main(){}' | g++ -x c++ - -o /dev/null -lopenblas"},

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/entropy.h"
-#include "build/compiler.h"
 #include "build/source_scan.h"
 #include "loop/activity.h"
 #include "loop/baseline.h"
@@ -20,11 +19,10 @@
 #include "loop/inbox.h"
 #include "loop/promotion.h"
 #include "loop/summary.h"
-#include "problem/problem_library.h"
+#include "loop/target_tools.h"
 #include "propose/idea_file.h"
 #include "report/report.h"
 #include "search/search.h"
-#include "session/cpu_judge.h"
 
 namespace kbeam {
 namespace {
@@ -93,7 +91,8 @@ class Campaign {
   GoalFigures goal_figures() const;
   Sketch make_sketch(const Submission& submission) const;
   MachineBench bench() {
-    return {setup_.problem, library_->code(), *judge_, *builds_, progress_, all_cores()};
+    return {setup_.problem, tools_.library->code(), *tools_.judge, *builds_, progress_,
+            all_cores()};
   }
   int all_cores() const { return static_cast<int>(setup_.config.candidate_cpus.size()); }
 
@@ -106,9 +105,7 @@ class Campaign {
   Inbox inbox_;
   Goal goal_;
 
-  std::unique_ptr<Compiler> compiler_;
-  std::unique_ptr<ProblemLibrary> library_;
-  std::unique_ptr<Judge> judge_;
+  TargetTools tools_;
   std::unique_ptr<BuildQueue> builds_;
   std::unique_ptr<CampaignLog> log_;
   std::unique_ptr<Search> search_;
@@ -140,36 +137,35 @@ void pin_this_thread(int cpu) {
 Result<void> Campaign::open_tools() {
   progress_.phase("preparing the compiler and the problem");
   const ActivityMeter::Span busy(meter_);
-  ASSIGN_OR_RETURN(compiler_, Compiler::make({.contract_include = setup_.home.contract_include,
-                                              .cache = setup_.cache,
-                                              .idle_priority = true,
-                                              .cancelled = [this] { return closing_.load(); }}));
-  ASSIGN_OR_RETURN(const std::filesystem::path module,
-                   compiler_->build_problem(setup_.problem.code));
-  ASSIGN_OR_RETURN(library_, ProblemLibrary::load(module));
-  ASSIGN_OR_RETURN(environment_,
-                   probe_environment(compiler_->version(), compiler_->candidate_flags()));
+  const auto on_lock_wait = [this](const std::string& holder) {
+    if (std::exchange(lock_holder_, holder) !=
+        holder)  // said once a holder, not once a measurement
+      progress_.event("waiting for the timing lock of this machine, held by " + holder);
+  };
+  ASSIGN_OR_RETURN(tools_, open_target({.problem = setup_.problem,
+                                        .home = setup_.home,
+                                        .clock = clock_,
+                                        .target = setup_.config.target,
+                                        .cache = setup_.cache,
+                                        .grade = setup_.grade,
+                                        .seed = setup_.config.seed,
+                                        .fixed_key = std::nullopt,
+                                        .candidate_cpus = setup_.config.candidate_cpus,
+                                        .builds_give_way = true,
+                                        .screen_timeout_s = kMostScreenSeconds,
+                                        .builds_cancelled = [this] { return closing_.load(); },
+                                        .give_up = [this] { return asked_to_stop(); },
+                                        .on_lock_wait = on_lock_wait}));
+  ASSIGN_OR_RETURN(environment_, probe_environment(tools_.compiler->version(),
+                                                   tools_.compiler->candidate_flags()));
   std::vector<std::string> cases;
   for (const Case& the_case : setup_.problem.timed_cases()) cases.push_back(the_case.name);
   std::string baselines;
   for (const BaselineSpec& spec : setup_.problem.baselines)
     baselines += (baselines.empty() ? "" : "+") + spec.name;
   ASSIGN_OR_RETURN(goal_, Goal::parse(setup_.config.goal, cases, baselines));
-  JudgeOptions options;
-  options.runner = setup_.home.runner;
-  options.candidate_cpus = setup_.config.candidate_cpus;
-  options.grade = setup_.grade;
-  options.seed = setup_.config.seed;
-  options.screen_timeout_s = kMostScreenSeconds;
-  options.give_up = [this] { return asked_to_stop(); };
-  options.on_lock_wait = [this](const std::string& holder) {
-    if (std::exchange(lock_holder_, holder) !=
-        holder)  // said once a holder, not once a measurement
-      progress_.event("waiting for the timing lock of this machine, held by " + holder);
-  };
-  judge_ = std::make_unique<CpuJudge>(setup_.problem, library_->code(), options, clock_);
   // Made before the pin below: builds may use every CPU, at idle priority.
-  builds_ = std::make_unique<BuildQueue>(*compiler_, setup_.problem.compile_flags, meter_);
+  builds_ = std::make_unique<BuildQueue>(*tools_.compiler, setup_.problem.compile_flags, meter_);
   pin_this_thread(setup_.config.judge_cpu);
   return {};
 }
@@ -385,8 +381,8 @@ Evaluation Campaign::judge_candidate(const BuiltCandidate& built) {
       evaluation.reason = reference.error().text();
       return evaluation;
     }
-    evaluation = judge_->screen(builds_->subject_of(built.candidate, built.candidate.id),
-                                *reference, check_cases, setup_.problem.timed_cases());
+    evaluation = tools_.judge->screen(builds_->subject_of(built.candidate, built.candidate.id),
+                                      *reference, check_cases, setup_.problem.timed_cases());
     note_reference_speedups(evaluation);
   }
   for (const Artifact& artifact : built.artifacts) evaluation.build_s += artifact.build_s;
@@ -480,7 +476,7 @@ Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case
   request.timed_cases = cases;
   request.rule = confirm_rule();
   request.stage = Stage::confirm;
-  Evaluation evaluation = judge_->compare(request);
+  Evaluation evaluation = tools_.judge->compare(request);
   if (asked_to_stop()) return {};
   evaluation.id = log_->next_evaluation_id();
   note_reference_speedups(evaluation);
