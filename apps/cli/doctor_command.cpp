@@ -75,8 +75,8 @@ Finding examine_archive() {
 Result<Finding> examine_noise(BenchTools& tools) {
   constexpr int kPairs = 31;
   TerminalProgress progress(stderr);
-  const MachineBench bench{tools.problem, tools.library->code(), *tools.judge, *tools.builds,
-                           progress};
+  const MachineBench bench{tools.problem, tools.target.library->code(), *tools.target.judge,
+                           *tools.builds, progress};
   ASSIGN_OR_RETURN(const BaselineFacts baseline, measure_baseline(bench));
   CompareRequest request{
       .candidate = tools.builds->subject_of(baseline.portfolio, baseline.portfolio.id),
