@@ -86,7 +86,14 @@ Result<Home> find_home() {
   std::vector<fs::path> tried;
   const auto at = [&](const fs::path& share, const fs::path& runner) -> Home {
     tried.push_back(share);
-    return {share / "contract/include", share / "problems", runner, share / "problems/template"};
+    const fs::path programs = runner.parent_path();
+    return {.contract_include = share / "contract/include",
+            .problems = share / "problems",
+            .runner = runner,
+            .planner = programs / "kbeam-planner",
+            .worker = programs / "kbeam-worker",
+            .devices = share / "contract/devices",
+            .problem_template = share / "problems/template"};
   };
   const auto complete = [](const Home& home) {
     return fs::exists(home.contract_include / "kbeam/candidate.h") && fs::exists(home.runner);

@@ -23,7 +23,10 @@ Result<std::filesystem::path> make_temporary_folder(const std::filesystem::path&
 struct Home {
   std::filesystem::path contract_include;  // contract/include
   std::filesystem::path problems;
-  std::filesystem::path runner;  // the kbeam-runner binary
+  std::filesystem::path runner;   // the kbeam-runner binary
+  std::filesystem::path planner;  // kbeam-planner: plans CUDA candidates
+  std::filesystem::path worker;   // kbeam-worker: judges them on a GPU; absent without the toolkit
+  std::filesystem::path devices;  // descriptions of GPUs, one JSON file each
   std::filesystem::path
       problem_template;  // what new-problem copies: itself a problem, tested like the others
 };

@@ -136,7 +136,7 @@ Json to_json(const LaunchPlan& plan);
 Result<LaunchPlan> launch_plan_from_json(const Json& json);
 std::string launch_plan_hash(const LaunchPlan& plan);
 
-// What a device description says, as engine/target/cuda/devices/*.json holds it.
+// What a device description says, as contract/devices/*.json holds it.
 Result<kbeam_device> device_from_json(const Json& json);
 
 }  // namespace kbeam
