@@ -1,6 +1,9 @@
 #include "base/hash.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include <span>
 
 #include "base/check.h"
 
@@ -9,6 +12,16 @@ namespace {
 
 EVP_MD_CTX* as_context(void* context) {
   return static_cast<EVP_MD_CTX*>(context);
+}
+
+std::string to_hex(std::span<const unsigned char> digest) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : digest) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
 }
 
 }  // namespace
@@ -38,17 +51,21 @@ std::string Hasher::hex() {
   unsigned char digest[32];
   unsigned int size = 0;
   EVP_DigestFinal_ex(as_context(context_), digest, &size);
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (unsigned int i = 0; i < size; ++i) {
-    text += kDigits[digest[i] >> 4];
-    text += kDigits[digest[i] & 15];
-  }
-  return text;
+  return to_hex(std::span(digest, size));
 }
 
 std::string sha256_hex(std::string_view bytes) {
   return Hasher().field(bytes).hex();
+}
+
+std::string hmac_sha256_hex(std::string_view key, std::string_view bytes) {
+  unsigned char digest[32];
+  unsigned int size = 0;
+  CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+             reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest,
+             &size) != nullptr,
+        "libcrypto has HMAC-SHA256");
+  return to_hex(std::span(digest, size));
 }
 
 }  // namespace kbeam

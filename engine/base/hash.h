@@ -24,4 +24,7 @@ class Hasher {
 
 std::string sha256_hex(std::string_view bytes);
 
+// HMAC-SHA256 (RFC 2104), 64 characters.
+std::string hmac_sha256_hex(std::string_view key, std::string_view bytes);
+
 }  // namespace kbeam

@@ -27,5 +27,13 @@ TEST(Hash, bytes_may_be_anything) {
   EXPECT_NE(sha256_hex(zeros), sha256_hex(std::string("\0", 1)));
 }
 
+// RFC 4231, test case 2.
+TEST(Hash, hmac_is_the_standard_one) {
+  EXPECT_EQ(hmac_sha256_hex("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_NE(hmac_sha256_hex("jefe", "what do ya want for nothing?"),
+            hmac_sha256_hex("Jefe", "what do ya want for nothing?"));
+}
+
 }  // namespace
 }  // namespace kbeam

@@ -1,27 +1,13 @@
 #include "model/json_forms.h"
 
 #include <array>
-#include <cmath>
-#include <concepts>
-#include <cstdint>
-#include <filesystem>
-#include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <type_traits>
-#include <utility>
-#include <vector>
+
+#include "model/json_walk.h"
 
 namespace kbeam {
-namespace {
 
-// The fields of every noun, listed once: the writer and the reader below both walk these lists, so
-// that neither can know a field that the other lacks.
-template <typename T, typename Noun>
-concept Is = std::same_as<std::remove_const_t<T>, Noun>;
-
-void walk(auto& visit, Is<Idea> auto& idea) {
+static void walk(auto& visit, Is<Idea> auto& idea) {
   visit("id", idea.id);
   visit("family", idea.family);
   visit("category", idea.category);
@@ -31,7 +17,7 @@ void walk(auto& visit, Is<Idea> auto& idea) {
   visit("source", idea.source);
 }
 
-void walk(auto& visit, Is<Row> auto& row) {
+static void walk(auto& visit, Is<Row> auto& row) {
   visit("source", row.source);
   visit("source_name", row.source_name);
   visit("knobs", row.knobs);
@@ -39,7 +25,7 @@ void walk(auto& visit, Is<Row> auto& row) {
   visit("axis_most", row.axis_most);
 }
 
-void walk(auto& visit, Is<Candidate> auto& candidate) {
+static void walk(auto& visit, Is<Candidate> auto& candidate) {
   visit("id", candidate.id);
   visit("idea_id", candidate.idea_id);
   visit("family", candidate.family);
@@ -48,7 +34,7 @@ void walk(auto& visit, Is<Candidate> auto& candidate) {
   visit("rows", candidate.rows);
 }
 
-void walk(auto& visit, Is<Artifact> auto& artifact) {
+static void walk(auto& visit, Is<Artifact> auto& artifact) {
   visit("verdict", artifact.verdict);
   visit("log", artifact.log);
   visit("reason", artifact.reason);
@@ -59,7 +45,7 @@ void walk(auto& visit, Is<Artifact> auto& artifact) {
   visit("from_cache", artifact.from_cache);
 }
 
-void walk(auto& visit, Is<CheckFigure> auto& figure) {
+static void walk(auto& visit, Is<CheckFigure> auto& figure) {
   visit("name", figure.name);
   visit("value", figure.value);
   visit("limit", figure.limit);
@@ -67,7 +53,7 @@ void walk(auto& visit, Is<CheckFigure> auto& figure) {
   visit("where", figure.where);
 }
 
-void walk(auto& visit, Is<CheckReport> auto& report) {
+static void walk(auto& visit, Is<CheckReport> auto& report) {
   visit("case_name", report.case_name);
   visit("verdict", report.verdict);
   visit("grade", report.grade);
@@ -78,14 +64,14 @@ void walk(auto& visit, Is<CheckReport> auto& report) {
   visit("key", report.key);
 }
 
-void walk(auto& visit, Is<PairedSamples> auto& samples) {
+static void walk(auto& visit, Is<PairedSamples> auto& samples) {
   visit("candidate_ns", samples.candidate_ns);
   visit("reference_ns", samples.reference_ns);
   visit("candidate_first", samples.candidate_first);
   visit("process", samples.process);
 }
 
-void walk(auto& visit, Is<PairedSummary> auto& summary) {
+static void walk(auto& visit, Is<PairedSummary> auto& summary) {
   visit("candidate_ns", summary.candidate_ns);
   visit("reference_ns", summary.reference_ns);
   visit("speedup", summary.speedup);
@@ -96,7 +82,7 @@ void walk(auto& visit, Is<PairedSummary> auto& summary) {
   visit("comparison", summary.comparison);
 }
 
-void walk(auto& visit, Is<Measurement> auto& measurement) {
+static void walk(auto& visit, Is<Measurement> auto& measurement) {
   visit("case_name", measurement.case_name);
   visit("reference", measurement.reference);
   visit("reference_speedup", measurement.reference_speedup);
@@ -108,7 +94,7 @@ void walk(auto& visit, Is<Measurement> auto& measurement) {
   visit("summary", measurement.summary);
 }
 
-void walk(auto& visit, Is<Evaluation> auto& evaluation) {
+static void walk(auto& visit, Is<Evaluation> auto& evaluation) {
   visit("id", evaluation.id);
   visit("candidate_id", evaluation.candidate_id);
   visit("stage", evaluation.stage);
@@ -126,7 +112,7 @@ void walk(auto& visit, Is<Evaluation> auto& evaluation) {
   visit("ended_unix_ms", evaluation.ended_unix_ms);
 }
 
-void walk(auto& visit, Is<Environment> auto& environment) {
+static void walk(auto& visit, Is<Environment> auto& environment) {
   visit("cpu", environment.cpu);
   visit("cpus", environment.cpus);
   visit("instruction_sets", environment.instruction_sets);
@@ -137,12 +123,12 @@ void walk(auto& visit, Is<Environment> auto& environment) {
   visit("libraries", environment.libraries);
 }
 
-void walk(auto& visit, Is<Budget> auto& budget) {
+static void walk(auto& visit, Is<Budget> auto& budget) {
   visit("wall_s", budget.wall_s);
   visit("evaluations", budget.evaluations);
 }
 
-void walk(auto& visit, Is<CampaignConfig> auto& config) {
+static void walk(auto& visit, Is<CampaignConfig> auto& config) {
   visit("run_id", config.run_id);
   visit("problem_name", config.problem_name);
   visit("problem_folder", config.problem_folder);
@@ -159,7 +145,7 @@ void walk(auto& visit, Is<CampaignConfig> auto& config) {
   visit("judge_cpu", config.judge_cpu);
 }
 
-void walk(auto& visit, Is<FamilyState> auto& family) {
+static void walk(auto& visit, Is<FamilyState> auto& family) {
   visit("name", family.name);
   visit("text", family.text);
   visit("role", family.role);
@@ -173,7 +159,7 @@ void walk(auto& visit, Is<FamilyState> auto& family) {
   visit("retired_why", family.retired_why);
 }
 
-void walk(auto& visit, Is<Champion> auto& champion) {
+static void walk(auto& visit, Is<Champion> auto& champion) {
   visit("case_name", champion.case_name);
   visit("candidate_id", champion.candidate_id);
   visit("family", champion.family);
@@ -184,195 +170,29 @@ void walk(auto& visit, Is<Champion> auto& champion) {
 }
 
 // Every value of the enums that travel as words.
-constexpr std::array kComparisons{Comparison::faster, Comparison::same, Comparison::slower,
-                                  Comparison::ambiguous};
-constexpr std::array kSandboxLevels{SandboxLevel::none, SandboxLevel::rlimits,
-                                    SandboxLevel::landlock_seccomp, SandboxLevel::namespaces};
-constexpr std::array kStages{Stage::screen, Stage::confirm, Stage::promote, Stage::manual};
-constexpr std::array kRoles{Role::exploit, Role::near_miss, Role::structural};
+static constexpr std::array kComparisons{Comparison::faster, Comparison::same, Comparison::slower,
+                                         Comparison::ambiguous};
+static constexpr std::array kSandboxLevels{SandboxLevel::none, SandboxLevel::rlimits,
+                                           SandboxLevel::landlock_seccomp,
+                                           SandboxLevel::namespaces};
+static constexpr std::array kStages{Stage::screen, Stage::confirm, Stage::promote, Stage::manual};
+static constexpr std::array kRoles{Role::exploit, Role::near_miss, Role::structural};
 
-auto every_value(Verdict) {
+static auto every_value(Verdict) {
   return all_verdicts();
 }
-const auto& every_value(Comparison) {
+static const auto& every_value(Comparison) {
   return kComparisons;
 }
-const auto& every_value(SandboxLevel) {
+static const auto& every_value(SandboxLevel) {
   return kSandboxLevels;
 }
-const auto& every_value(Stage) {
+static const auto& every_value(Stage) {
   return kStages;
 }
-const auto& every_value(Role) {
+static const auto& every_value(Role) {
   return kRoles;
 }
-
-template <typename T>
-constexpr bool kIsVector = false;
-template <typename T>
-constexpr bool kIsVector<std::vector<T>> = true;
-template <typename T>
-constexpr bool kIsMap = false;
-template <typename T>
-constexpr bool kIsMap<std::map<std::string, T>> = true;
-
-// ---- writing ----
-
-Json write_value(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return value;
-}
-
-template <typename T>
-Json write_value(const T& value) {
-  if constexpr (std::is_enum_v<T>) {
-    return to_string(value);
-  } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
-    return value.string();
-  } else if constexpr (kIsVector<T>) {
-    Json array = Json::array();
-    for (const auto& element : value) array.push_back(write_value(element));
-    return array;
-  } else if constexpr (kIsMap<T>) {
-    Json object = Json::object();
-    for (const auto& [name, element] : value) object[name] = write_value(element);
-    return object;
-  } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
-    return value;
-  } else {
-    Json object = Json::object();
-    const auto visit = [&](const char* name, const auto& field) {
-      object[name] = write_value(field);
-    };
-    walk(visit, value);
-    return object;
-  }
-}
-
-// ---- reading ----
-
-// Keeps the first complaint; later fields are skipped.
-class Reader {
- public:
-  template <typename T>
-  void read(const Json& json, const std::string& path, T& target);
-
-  const std::optional<std::string>& complaint() const { return complaint_; }
-
- private:
-  void expect(bool condition, const std::string& path, const Json& json, const char* wanted) {
-    if (condition || complaint_) return;
-    std::string found = json_text(json);
-    if (found.size() > 60) found = found.substr(0, 57) + "...";
-    complaint_ = "field '" + path + "' should be " + wanted + ", but is " + found;
-  }
-
-  void read_real(const Json& json, const std::string& path, double& target);
-  template <typename T>
-  void read_integer(const Json& json, const std::string& path, T& target);
-  template <typename T>
-  void read_word(const Json& json, const std::string& path, T& target);
-  template <typename T>
-  void read_object(const Json& json, const std::string& path, T& target);
-
-  std::optional<std::string> complaint_;
-};
-
-void Reader::read_real(const Json& json, const std::string& path, double& target) {
-  if (json.is_number()) {
-    target = json.get<double>();
-  } else if (json == "nan") {
-    target = std::numeric_limits<double>::quiet_NaN();
-  } else if (json == "inf") {
-    target = std::numeric_limits<double>::infinity();
-  } else if (json == "-inf") {
-    target = -std::numeric_limits<double>::infinity();
-  } else {
-    expect(false, path, json, "a number, \"nan\", \"inf\" or \"-inf\"");
-  }
-}
-
-template <typename T>
-void Reader::read_integer(const Json& json, const std::string& path, T& target) {
-  expect(json.is_number_integer(), path, json, "an integer");
-  if (complaint_) return;
-  const bool fits = json.is_number_unsigned() ? std::in_range<T>(json.get<std::uint64_t>())
-                                              : std::in_range<T>(json.get<std::int64_t>());
-  expect(fits, path, json, "within the range of its type");
-  if (fits) target = json.get<T>();
-}
-
-template <typename T>
-void Reader::read_word(const Json& json, const std::string& path, T& target) {
-  for (const T value : every_value(target))
-    if (json == to_string(value)) {
-      target = value;
-      return;
-    }
-  expect(false, path, json, "one of the known words");
-}
-
-template <typename T>
-void Reader::read_object(const Json& json, const std::string& path, T& target) {
-  expect(json.is_object(), path.empty() ? "(whole record)" : path, json, "an object");
-  const auto visit = [&](const char* name, auto& field) {
-    if (complaint_) return;
-    const std::string inner = path.empty() ? name : path + "." + name;
-    const auto found = json.find(name);
-    if (found == json.end())
-      complaint_ = "field '" + inner + "' is missing";
-    else
-      read(*found, inner, field);
-  };
-  walk(visit, target);
-}
-
-template <typename T>
-void Reader::read(const Json& json, const std::string& path, T& target) {
-  if (complaint_) return;
-  if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::filesystem::path>) {
-    expect(json.is_string(), path, json, "a string");
-    if (json.is_string()) target = json.get<std::string>();
-  } else if constexpr (std::is_same_v<T, bool>) {
-    expect(json.is_boolean(), path, json, "true or false");
-    if (json.is_boolean()) target = json.get<bool>();
-  } else if constexpr (std::is_same_v<T, double>) {
-    read_real(json, path, target);
-  } else if constexpr (std::is_integral_v<T>) {
-    read_integer(json, path, target);
-  } else if constexpr (std::is_enum_v<T>) {
-    read_word(json, path, target);
-  } else if constexpr (kIsVector<T>) {
-    expect(json.is_array(), path, json, "an array");
-    if (!json.is_array()) return;
-    target.clear();
-    target.reserve(json.size());
-    for (std::size_t i = 0; i < json.size(); ++i)
-      read(json[i], path + "[" + std::to_string(i) + "]", target.emplace_back());
-  } else if constexpr (kIsMap<T>) {
-    expect(json.is_object(), path, json, "an object");
-    if (!json.is_object()) return;
-    target.clear();
-    for (const auto& [name, element] : json.items()) read(element, path + "." + name, target[name]);
-  } else {
-    read_object(json, path, target);
-  }
-}
-
-template <typename T>
-Result<T> read_noun(const Json& json, const char* noun) {
-  T target;
-  Reader reader;
-  reader.read(json, "", target);
-  if (reader.complaint())
-    return Error{ErrorCode::corrupt, std::string("read ") + noun + " from JSON",
-                 *reader.complaint(),
-                 "the record was damaged or written by another version of kbeam"};
-  return target;
-}
-
-}  // namespace
 
 Json to_json(const Idea& idea) {
   return write_value(idea);

@@ -1,23 +1,6 @@
 #include "session/timing_lock.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
 namespace kbeam {
-namespace {
-
-std::string read_holder(int file) {
-  char text[64] = {};
-  const ssize_t size = ::pread(file, text, sizeof text - 1, 0);
-  return size > 0 ? std::string("process ") + text : "another kbeam";
-}
-
-}  // namespace
 
 std::filesystem::path TimingLock::default_file() {
   return "/tmp/kbeam-timing.lock";
@@ -25,33 +8,8 @@ std::filesystem::path TimingLock::default_file() {
 
 Result<std::unique_ptr<TimingLock>> TimingLock::acquire(
     const std::function<void(const std::string&)>& on_wait, const std::filesystem::path& path) {
-  const auto failed = [&] {
-    return Error{ErrorCode::io, "take the timing lock " + path.string(), std::strerror(errno),
-                 "make the file readable and writable for every user of kbeam on this machine"};
-  };
-  // O_NOFOLLOW: the folder is world-writable, so the name may be a link that somebody planted.
-  // Opened without O_CREAT first: kernels that protect such folders refuse to "create" what another
-  // user has made.
-  int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (file < 0 && errno == ENOENT) {
-    file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (file >= 0) ::fchmod(file, 0666);  // the umask must not lock other users out
-  }
-  if (file < 0) return failed();
-  std::unique_ptr<TimingLock> lock(new TimingLock(file));
-  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return failed();
-    if (on_wait) on_wait(read_holder(file));
-    while (::flock(file, LOCK_EX) != 0)
-      if (errno != EINTR) return failed();
-  }
-  const std::string self = std::to_string(::getpid());
-  if (::ftruncate(file, 0) == 0 && ::pwrite(file, self.data(), self.size(), 0) < 0) return failed();
-  return lock;
-}
-
-TimingLock::~TimingLock() {
-  ::close(file_);
+  ASSIGN_OR_RETURN(std::unique_ptr<FileLock> lock, FileLock::acquire(path, on_wait));
+  return std::unique_ptr<TimingLock>(new TimingLock(std::move(lock)));
 }
 
 }  // namespace kbeam

@@ -1,5 +1,4 @@
 // One measurement at a time on this machine: a file lock that every kbeam takes while it times.
-// The kernel frees it when the holder dies, so a crash leaves nothing behind.
 #pragma once
 
 #include <filesystem>
@@ -7,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/file_lock.h"
 #include "base/result.h"
 
 namespace kbeam {
@@ -19,13 +19,10 @@ class TimingLock {
       const std::function<void(const std::string& holder)>& on_wait,
       const std::filesystem::path& file = default_file());
   static std::filesystem::path default_file();
-  ~TimingLock();
-  TimingLock(const TimingLock&) = delete;
-  TimingLock& operator=(const TimingLock&) = delete;
 
  private:
-  explicit TimingLock(int file) : file_(file) {}
-  int file_;
+  explicit TimingLock(std::unique_ptr<FileLock> lock) : lock_(std::move(lock)) {}
+  std::unique_ptr<FileLock> lock_;
 };
 
 }  // namespace kbeam
