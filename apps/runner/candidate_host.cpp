@@ -8,7 +8,9 @@
 #include <cstring>
 #include <span>
 
+#include "base/defence.h"
 #include "runner/fault_report.h"
+#include "target/cpu/poison.h"
 
 namespace kbeam::runner {
 namespace {
@@ -29,11 +31,20 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
+// Memory around what a candidate was given.
+int outside() {
+  return defence_is_on(Defence::page_protection) ? PROT_NONE : PROT_READ | PROT_WRITE;
+}
+
 std::string name_of(const char (&name)[control::kNameBytes]) {
   return std::string(name, strnlen(name, control::kNameBytes));
 }
 
 }  // namespace
+
+int input_access() {
+  return defence_is_on(Defence::read_only_inputs) ? PROT_READ : PROT_READ | PROT_WRITE;
+}
 
 CandidateHost::CandidateHost(control::Page& page, HostMemory memory, WorkerTeam& team)
     : page_(page), memory_(memory), team_(team) {
@@ -69,6 +80,9 @@ void CandidateHost::serve(const control::Request& request) {
       break;
     case Command::lay_out:
       status = lay_out(request);
+      break;
+    case Command::refill_scratch:
+      status = refill_scratch(request);
       break;
     case Command::call:
       status = call(request);
@@ -117,7 +131,8 @@ Status CandidateHost::plan(const control::Request& request) {
     return first.not_supported() ? Status::not_supported : Status::bad_plan;
   }
   const CpuPlan second = CpuPlan::record(modules_[request.row], shape, team_.workers());
-  if (const std::string difference = first.difference(second); !difference.empty()) {
+  if (const std::string difference = first.difference(second);
+      !difference.empty() && defence_is_on(Defence::plan_twice)) {
     say("the plan function described one shape in two ways: " + difference);
     return Status::bad_plan;
   }
@@ -155,7 +170,7 @@ bool CandidateHost::grow_scratch(std::size_t bytes) {
     munmap(scratch_.begin - kScratchGuard, scratch_.bytes + 2 * kScratchGuard);
   scratch_ = {};
   void* memory =
-      mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      mmap(nullptr, mapped, outside(), MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   std::byte* const begin = static_cast<std::byte*>(memory) + kScratchGuard;
   if (mprotect(begin, whole, PROT_READ | PROT_WRITE) != 0) return false;
@@ -169,8 +184,10 @@ Status CandidateHost::lay_out(const control::Request& request) {
   const std::size_t count = std::size_t{request.slot_count} * request.tensor_count;
   if (request.tensor_count > control::kMaxTensors || count > control::kMaxExtents)
     return Status::confused;
-  mprotect(memory_.inputs, page_.settings.input_bytes, PROT_NONE);
-  mprotect(memory_.outputs, page_.settings.output_bytes, PROT_NONE);
+  if (defence_is_on(Defence::page_protection)) {
+    mprotect(memory_.inputs, page_.settings.input_bytes, PROT_NONE);
+    mprotect(memory_.outputs, page_.settings.output_bytes, PROT_NONE);
+  }
   slots_.assign(request.slot_count, {});
   slot_tensors_ = request.tensor_count;
   for (std::size_t index = 0; index < count; ++index) {
@@ -178,13 +195,22 @@ Status CandidateHost::lay_out(const control::Request& request) {
     const bool is_output = extent.region == Region::outputs;
     std::byte* base = is_output ? memory_.outputs : memory_.inputs;
     if (mprotect(base + extent.begin, extent.bytes,
-                 is_output ? PROT_READ | PROT_WRITE : PROT_READ) != 0) {
+                 is_output ? PROT_READ | PROT_WRITE : input_access()) != 0) {
       say("mprotect failed");
       return Status::confused;
     }
     madvise(base + extent.begin, extent.bytes, is_output ? kPopulateWrite : kPopulateRead);
     slots_[index / slot_tensors_][index % slot_tensors_] = base + extent.tensor_begin;
   }
+  return Status::done;
+}
+
+// What a call leaves in scratch memory is not there in the next one: a caller of the library gives
+// other memory.
+Status CandidateHost::refill_scratch(const control::Request& request) {
+  if (request.plan_id >= plans_.size()) return Status::confused;
+  const auto bytes = static_cast<std::size_t>(plans_[request.plan_id].plan.scratch_bytes());
+  write_poison(scratch_.end() - bytes, bytes, 0, {request.key, KBEAM_F32});
   return Status::done;
 }
 

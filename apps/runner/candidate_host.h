@@ -20,6 +20,9 @@ struct HostMemory {
   std::byte* outputs = nullptr;
 };
 
+// How a candidate may use its inputs.
+int input_access();
+
 class CandidateHost {
  public:
   CandidateHost(control::Page& page, HostMemory memory, WorkerTeam& team);
@@ -43,6 +46,7 @@ class CandidateHost {
 
   control::Status plan(const control::Request& request);
   control::Status lay_out(const control::Request& request);
+  control::Status refill_scratch(const control::Request& request);
   control::Status call(const control::Request& request);
   PlanShape read_shape(const control::Request& request) const;
   bool grow_scratch(std::size_t bytes);

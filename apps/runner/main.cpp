@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/defence.h"
 #include "runner/candidate_host.h"
 #include "runner/fault_report.h"
 #include "runner/system_call_filter.h"
@@ -72,7 +73,7 @@ Filters make_filters(const control::Settings& settings) {
   // counts.
   mallopt(M_ARENA_MAX, kMostArenas);
   const HostMemory memory{
-      map_descriptor(control::kInputFd, page.settings.input_bytes, PROT_READ),
+      map_descriptor(control::kInputFd, page.settings.input_bytes, input_access()),
       map_descriptor(control::kOutputFd, page.settings.output_bytes, PROT_READ | PROT_WRITE)};
   install_fault_handlers(&page);
   const Filters filters = make_filters(page.settings);
@@ -86,7 +87,8 @@ Filters make_filters(const control::Settings& settings) {
   });
   CandidateHost host(page, memory, team);
   const rlimit none{0, 0};
-  setrlimit(RLIMIT_NPROC, &none);  // a second lock on fork, where the user is not root
+  if (defence_is_on(Defence::system_call_filter))
+    setrlimit(RLIMIT_NPROC, &none);  // a second lock on fork, where the user is not root
   if (page.settings.filter_system_calls != 0 && !install_filter(filters.loading))
     give_up("install the system call filter");
   stop();

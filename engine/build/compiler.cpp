@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/defence.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/spelling.h"
@@ -81,7 +82,7 @@ std::optional<std::string> find_knob_mistake(const BuildRequest& request) {
       return "there is no knob " + name + " in " + request.source_name +
              (close ? "; did you mean " + *close + "?" : std::string());
     }
-    if (!is_knob_value(value))
+    if (!is_knob_value(value) && defence_is_on(Defence::knob_rules))
       return "the value " + value + " of the knob " + name + " is no number, name, true or false";
   }
   return std::nullopt;
@@ -238,7 +239,8 @@ Result<Artifact> GccCompiler::find_or_build(const BuildRequest& request) {
     return failed(Verdict::build_failed, *mistake);
   const SourceOrigin origin =
       request.link.empty() ? SourceOrigin::candidate : SourceOrigin::baseline;
-  if (const auto refusal = find_refusal(request.source, origin))
+  if (const auto refusal = find_refusal(request.source, origin);
+      refusal && defence_is_on(Defence::source_rules))
     return failed(
         Verdict::refused_object,
         request.source_name + ":" + std::to_string(refusal->line) + ": " + refusal->sentence);
@@ -279,7 +281,8 @@ Result<Built> GccCompiler::compile_in(const fs::path& folder, const BuildRequest
                    run(std::move(arguments), folder, std::move(read), urgency_of(request.link)));
   if (outcome.exit_code != 0) return not_built(std::move(outcome), options_.limits);
   ASSIGN_OR_RETURN(const std::string object, read_file(folder / kObjectName));
-  if (const auto refusal = find_object_refusal(object))
+  if (const auto refusal = find_object_refusal(object);
+      refusal && defence_is_on(Defence::object_rules))
     return refused(refusal->sentence, std::move(outcome.output));
   ASSIGN_OR_RETURN(Built built, link_in(folder, request.link, std::move(outcome.output)));
   for (const char* done : {kSourceName, kObjectName}) {
@@ -298,7 +301,8 @@ Result<Built> GccCompiler::link_in(const fs::path& folder, const Words& librarie
   outcome.output = log + outcome.output;
   if (outcome.exit_code != 0) return not_built(std::move(outcome), options_.limits);
   ASSIGN_OR_RETURN(const std::string module, read_file(folder / BuildCache::kModuleName));
-  if (const auto refusal = find_module_refusal(module, libraries))
+  if (const auto refusal = find_module_refusal(module, libraries);
+      refusal && defence_is_on(Defence::object_rules))
     return refused(refusal->sentence, std::move(outcome.output));
   return Built{.artifact = {.verdict = Verdict::accepted,
                             .log = std::move(outcome.output),

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string>
 
+#include "base/defence.h"
+
 namespace kbeam {
 namespace {
 
@@ -17,7 +19,9 @@ class ReportSink final : public CheckSink {
               std::string_view where) override {
     const CheckFigure figure{std::string(name), value, limit, std::string(unit),
                              std::string(where)};
-    if (!figure.passed())
+    const bool passed =
+        defence_is_on(Defence::nan_fails_closed) ? figure.passed() : !(value > limit);
+    if (!passed)
       fail(std::isnan(value) ? Verdict::not_finite : Verdict::wrong_value,
            fmt::format("{}: {} is {:.4g} {}, the limit is {:.4g}", figure.where, figure.name, value,
                        figure.unit, limit));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/defence.h"
 #include "base/entropy.h"
 #include "check/case_check.h"
 #include "problem/problem_library.h"
@@ -82,6 +83,7 @@ Outcome<bool> BenchProcess::prepare(const Case& the_case, std::span<const Tensor
   case_ = the_case;
   base_ = base;
   plan_id_ = known->second.plan_id;
+  scratch_bytes_ = known->second.scratch_bytes;
   notes_ = known->second.notes;
   next_slot_ = 0;
   return {true, {}};
@@ -92,6 +94,10 @@ void BenchProcess::use_base(std::span<const TensorView> base) {
 }
 
 Outcome<std::int64_t> BenchProcess::run(std::uint64_t key, int slot) {
+  if (scratch_bytes_ > 0 && defence_is_on(Defence::scratch_refill))
+    if (const auto failure = runner_->refill_scratch(plan_id_, random_bits()))
+      return failed<std::int64_t>(*failure);
+  if (!defence_is_on(Defence::fresh_content)) key = 0;
   code_.freshen(CaseAdapter(case_), key, base_, runner_->slot(slot).inputs);
   runner_->poison(slot, random_bits());  // a key of its own: the pattern can be read back
   runner_->flush(slot);
@@ -114,7 +120,8 @@ Outcome<CheckedCall> BenchProcess::call(std::uint64_t key, const CheckRequest& r
   if (result.report.verdict == Verdict::accepted && request.depth == CheckDepth::quick)
     return {std::move(result), {}};
   // Poison is a NaN, and so may be the right result: a full check also asks whether it was written.
-  if (const auto unwritten = runner_->find_unwritten(slot)) {
+  if (const auto unwritten = runner_->find_unwritten(slot);
+      unwritten && defence_is_on(Defence::unwritten_check)) {
     if (result.report.verdict == Verdict::accepted) {
       result.report.verdict = Verdict::wrong_value;
       result.report.sentence = *unwritten;

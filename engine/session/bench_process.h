@@ -76,6 +76,7 @@ class BenchProcess {
   std::span<const TensorView> base_;
   std::map<std::string, std::string> notes_;
   int plan_id_ = -1;
+  std::int64_t scratch_bytes_ = 0;
   int next_slot_ = 0;
 };
 

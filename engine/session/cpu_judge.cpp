@@ -7,6 +7,7 @@
 #include <exception>
 #include <limits>
 
+#include "base/defence.h"
 #include "base/entropy.h"
 #include "check/case_check.h"
 #include "session/timing_lock.h"
@@ -63,7 +64,7 @@ struct CpuJudge::Trial {
   }
   // A private case gives pass or fail and nothing that could be tuned against.
   bool fail_on(const Case& the_case, Verdict verdict, const std::string& sentence) {
-    if (the_case.pool == Pool::public_pool)
+    if (the_case.pool == Pool::public_pool || !defence_is_on(Defence::private_silence))
       return fail(verdict,
                   fmt::format("case {} ({}): {}", the_case.name, the_case.family, sentence));
     if (verdict == Verdict::engine_failed) return fail(verdict, sentence);
@@ -141,6 +142,7 @@ bool CpuJudge::start_reference(Trial& trial, const Subject& reference, int threa
 bool CpuJudge::check_cases(Trial& trial, BenchProcess& process, const std::vector<Case>& cases,
                            std::uint64_t input_seed) {
   for (const Case& the_case : cases) {
+    if (the_case.pool != Pool::public_pool && !defence_is_on(Defence::private_cases)) continue;
     if (!may_go_on(trial)) return false;
     const Outcome<bool> prepared =
         process.prepare(the_case, bank_.inputs_for(the_case, input_seed));
@@ -189,7 +191,8 @@ bool CpuJudge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& re
                       called.ok() ? called.value->report.sentence : called.failure.sentence));
       return std::nullopt;
     }
-    if (side.is_candidate && !trial.take(the_case, called.value->report, input_seed))
+    if (side.is_candidate && defence_is_on(Defence::every_output_checked) &&
+        !trial.take(the_case, called.value->report, input_seed))
       return std::nullopt;
     return static_cast<double>(called.value->wall_ns);
   };
@@ -197,6 +200,7 @@ bool CpuJudge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& re
   // not counted.
   if (!call(sides[0], random_bits(), CheckDepth::full)) return false;
   if (!call(sides[1], random_bits(), CheckDepth::quick)) return false;
+  const bool fresh_base = rule.fresh_base && defence_is_on(Defence::fresh_base);
   bool candidate_first = false;
   for (int pair = 0; pair < rule.pairs_per_process; ++pair) {
     if (!may_go_on(trial)) return false;
@@ -209,7 +213,7 @@ bool CpuJudge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& re
     // rank, save that time.
     const std::uint64_t pair_seed =
         derive_seed(input_seed, "pair", static_cast<std::uint64_t>(pair));
-    if (rule.fresh_base) {
+    if (fresh_base) {
       const std::span<const TensorView> fresh = bank_.inputs_for(the_case, pair_seed);
       candidate.use_base(fresh);
       reference.use_base(fresh);
@@ -223,7 +227,7 @@ bool CpuJudge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& re
       if (!time) return false;
       time_ns[index] = *time;
     }
-    if (rule.fresh_base) bank_.forget(pair_seed);
+    if (fresh_base) bank_.forget(pair_seed);
     measurement.samples.candidate_ns.push_back(time_ns[0]);
     measurement.samples.reference_ns.push_back(time_ns[1]);
     measurement.samples.candidate_first.push_back(candidate_first ? 1 : 0);
@@ -313,7 +317,8 @@ Evaluation CpuJudge::check(const Subject& subject, const std::vector<Case>& case
     const Stopwatch watch(clock_, trial.evaluation.check_s);
     // On one worker and on all: splitting the work can go wrong in ways of its own.
     const int all = static_cast<int>(options_.candidate_cpus.size());
-    for (const int threads : all > 1 ? std::vector{1, all} : std::vector{1}) {
+    const bool on_all = all > 1 && defence_is_on(Defence::all_workers_checked);
+    for (const int threads : on_all ? std::vector{1, all} : std::vector{1}) {
       std::unique_ptr<BenchProcess> process;
       if (!start(trial, subject, threads, cases, process) ||
           !check_cases(trial, *process, cases, options_.seed))

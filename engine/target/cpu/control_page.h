@@ -25,7 +25,7 @@ inline constexpr std::size_t kPathsBytes = 32 * 1024;
 inline constexpr std::size_t kTextBytes = 4096;
 inline constexpr std::size_t kNotesBytes = 16 * 1024;
 
-enum class Command : std::uint32_t { none, load, plan, lay_out, call, empty_call };
+enum class Command : std::uint32_t { none, load, plan, lay_out, refill_scratch, call, empty_call };
 
 enum class Status : std::uint32_t {
   none,
@@ -84,6 +84,7 @@ struct Request {
   std::uint32_t slot_count;
   std::uint32_t tensor_count;
   std::uint32_t axis_count;
+  std::uint64_t key;
 };
 
 enum class Thrown : std::uint32_t { nothing, bad_alloc, other };

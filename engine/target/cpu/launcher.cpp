@@ -18,6 +18,7 @@
 #include <fstream>
 #include <utility>
 
+#include "base/defence.h"
 #include "target/cpu/control_page.h"
 
 namespace kbeam {
@@ -119,8 +120,10 @@ const char* become_runner(const ChildPlan& plan, int& trouble) {
   if (getppid() != plan.parent) return "find the parent alive";
   static const char* const kArguments[] = {"kbeam-runner", nullptr};
   static const char* const kEnvironment[] = {"LANG=C", "OPENBLAS_NUM_THREADS=1",
-                                             "OMP_NUM_THREADS=1", nullptr};
-  execve(plan.runner, const_cast<char* const*>(kArguments), const_cast<char* const*>(kEnvironment));
+                                             "OMP_NUM_THREADS=1", defence_setting(), nullptr};
+  char* const* const environment =
+      defence_is_on(Defence::clean_environment) ? const_cast<char* const*>(kEnvironment) : environ;
+  execve(plan.runner, const_cast<char* const*>(kArguments), environment);
   return "exec the runner";
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/defence.h"
 #include "base/entropy.h"
 #include "target/cpu/call_memory.h"
 #include "target/cpu/control_page.h"
@@ -57,6 +58,7 @@ class SandboxedRunner final : public Runner {
   std::optional<std::string> find_unwritten(int slot) const override {
     return memory_.find_unwritten(slot);
   }
+  std::optional<RunnerFailure> refill_scratch(int plan_id, std::uint64_t key) override;
   Outcome<CallTime> call(int plan_id, int slot, double timeout_s) override;
   Outcome<CallTime> empty_call() override;
 
@@ -68,6 +70,10 @@ class SandboxedRunner final : public Runner {
         memory_(std::move(memory)) {}
 
   control::Page& page() { return *reinterpret_cast<control::Page*>(page_memory_.data()); }
+  bool filters_system_calls() const {
+    return has_seccomp() && level_ > SandboxLevel::none &&
+           defence_is_on(Defence::system_call_filter);
+  }
   void write_settings();
   Result<void> launch();
   Result<void> confirm_sandbox(int filters) const;
@@ -136,7 +142,7 @@ Result<Outcome<std::unique_ptr<Runner>>> SandboxedRunner::start(const RunnerOpti
   RETURN_IF_ERROR(runner->launch());
   if (const auto failure = runner->load(); failure.verdict != Verdict::accepted)
     return Outcome<std::unique_ptr<Runner>>{std::nullopt, failure};
-  if (level >= SandboxLevel::landlock_seccomp) {
+  if (level >= SandboxLevel::landlock_seccomp && runner->filters_system_calls()) {
     // A module that kept the second filter away still runs under the first; it is refused all the
     // same.
     if (const auto confirmed = runner->confirm_sandbox(2); !confirmed.ok())
@@ -150,7 +156,7 @@ void SandboxedRunner::write_settings() {
   control::Settings& settings = page().settings;
   settings.workers = options_.workers;
   settings.module_count = static_cast<std::int32_t>(options_.modules.size());
-  settings.filter_system_calls = has_seccomp() && level_ > SandboxLevel::none ? 1 : 0;
+  settings.filter_system_calls = filters_system_calls() ? 1 : 0;
   settings.may_use_libraries = options_.may_use_libraries ? 1 : 0;
   settings.cpu_count = static_cast<std::int32_t>(options_.cpus.size());
   std::copy(options_.cpus.begin(), options_.cpus.end(), settings.cpus);
@@ -171,7 +177,7 @@ Result<void> SandboxedRunner::launch() {
   request.runner = options_.runner;
   request.cpus = options_.cpus;
   request.fence.level = level_;
-  request.fence.memory_bytes = options_.memory_bytes;
+  if (defence_is_on(Defence::memory_limit)) request.fence.memory_bytes = options_.memory_bytes;
   request.fence.executable.assign(std::begin(kSystemLibraries), std::end(kSystemLibraries));
   request.fence.executable.push_back(options_.runner);
   request.fence.readable = options_.modules;
@@ -191,7 +197,8 @@ Result<void> SandboxedRunner::launch() {
     return Error{ErrorCode::unavailable, "start " + options_.runner.string(),
                  explain(incident, memory_).sentence, "run `kbeam doctor` to see what is missing"};
   }
-  return level_ >= SandboxLevel::landlock_seccomp ? confirm_sandbox(1) : Result<void>();
+  return level_ >= SandboxLevel::landlock_seccomp && filters_system_calls() ? confirm_sandbox(1)
+                                                                            : Result<void>();
 }
 
 Result<void> SandboxedRunner::confirm_sandbox(int filters) const {
@@ -235,7 +242,7 @@ SandboxedRunner::Answer SandboxedRunner::send(control::Request request, double t
   request.sequence = ++sequence_;
   page().request = request;
   Answer answer;
-  answer.event = child_->resume(timeout_s);
+  answer.event = child_->resume(defence_is_on(Defence::call_timeout) ? timeout_s : 0);
   if (answer.event.state == ChildState::stopped && answer.event.number == SIGSTOP &&
       !answer.event.timed_out && page().reply.sequence == sequence_)
     return answer;
@@ -298,7 +305,9 @@ Outcome<PlannedCase> SandboxedRunner::plan(std::size_t row, const std::vector<Te
 // says was written by the candidate, so nothing of it is repeated: it may hold what the candidate
 // must not tell.
 RunnerFailure forged_reply(const std::string& during) {
-  return {Verdict::broke_sandbox, "the reply on the control page is not the runner's, " + during};
+  const bool checked = defence_is_on(Defence::reply_check);
+  return {checked ? Verdict::broke_sandbox : Verdict::engine_failed,
+          "the reply on the control page is not the runner's, " + during};
 }
 
 Outcome<PlannedCase> SandboxedRunner::read_plan(const std::string& during) {
@@ -352,6 +361,18 @@ Result<void> SandboxedRunner::lay_out(const std::vector<TensorShape>& tensors, i
   return {};
 }
 
+std::optional<RunnerFailure> SandboxedRunner::refill_scratch(int plan_id, std::uint64_t key) {
+  control::Request request{};
+  request.command = Command::refill_scratch;
+  request.plan_id = static_cast<std::uint32_t>(plan_id);
+  request.key = key;
+  const std::string during = "while its scratch memory is refilled";
+  const Answer answer = send(request, kLayOutTimeout_s, during);
+  if (answer.failure) return answer.failure;
+  if (page().reply.status != Status::done) return break_off(forged_reply(during));
+  return std::nullopt;
+}
+
 Outcome<CallTime> SandboxedRunner::call(int plan_id, int slot, double timeout_s) {
   control::Request request{};
   request.command = Command::call;
@@ -361,6 +382,7 @@ Outcome<CallTime> SandboxedRunner::call(int plan_id, int slot, double timeout_s)
   const Answer answer = send(request, timeout_s, during);
   if (answer.failure) return {std::nullopt, *answer.failure};
   if (page().reply.status != Status::done) return {std::nullopt, break_off(forged_reply(during))};
+  if (!defence_is_on(Defence::judged_at_the_stop)) child_->resume(timeout_s);
   return {CallTime{answer.event.wall_ns}, {}};
 }
 
@@ -380,7 +402,8 @@ Result<Outcome<std::unique_ptr<Runner>>> start_runner_at(const RunnerOptions& op
 }
 
 Result<Outcome<std::unique_ptr<Runner>>> Runner::start(const RunnerOptions& options) {
-  const SandboxLevel level = best_sandbox();
+  const SandboxLevel level =
+      defence_is_on(Defence::process_sandbox) ? best_sandbox() : SandboxLevel::none;
   if (level < options.least_sandbox)
     return Error{ErrorCode::unavailable, "start a sandboxed runner",
                  fmt::format("this machine offers at most \"{}\" and \"{}\" was asked for",

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/defence.h"
+
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
@@ -30,7 +32,8 @@ Result<SharedRegion> SharedRegion::make(const char* name, std::size_t bytes, Reg
   if (data == MAP_FAILED) return failed("mmap");
   region.data_ = static_cast<std::byte*>(data);
   int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-  if (access == RegionAccess::runner_reads) seals |= F_SEAL_FUTURE_WRITE;
+  if (access == RegionAccess::runner_reads && defence_is_on(Defence::read_only_inputs))
+    seals |= F_SEAL_FUTURE_WRITE;
   if (fcntl(descriptor, F_ADD_SEALS, seals) != 0) return failed("seal");
   return region;
 }
