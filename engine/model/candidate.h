@@ -65,6 +65,15 @@ struct Candidate {
 std::string candidate_id(const Candidate& candidate);
 std::string describe_knobs(const KnobValues& knobs);  // "kPanel=32 kWidth=16"
 
+// What one CUDA kernel takes, as the compiler reported it.
+struct KernelResources {
+  int registers = 0;  // of a thread
+  std::int64_t static_shared_bytes = 0;
+  std::int64_t spill_bytes = 0;  // stored and loaded again, of a thread
+  std::int64_t stack_bytes = 0;
+  int max_threads = 1024;  // of a block
+};
+
 // What the compiler made of one row.
 struct Artifact {
   Verdict verdict = Verdict::build_failed;  // accepted: `module` can be loaded
@@ -75,6 +84,7 @@ struct Artifact {
   std::string object_hash;  // of the machine code: equal for candidates that differ only in text
   double build_s = 0;
   bool from_cache = false;
+  std::map<std::string, KernelResources> kernels;  // of a .cu, by mangled name
 };
 
 }  // namespace kbeam

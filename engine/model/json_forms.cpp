@@ -34,6 +34,14 @@ static void walk(auto& visit, Is<Candidate> auto& candidate) {
   visit("rows", candidate.rows);
 }
 
+static void walk(auto& visit, Is<KernelResources> auto& kernel) {
+  visit("registers", kernel.registers);
+  visit("static_shared_bytes", kernel.static_shared_bytes);
+  visit("spill_bytes", kernel.spill_bytes);
+  visit("stack_bytes", kernel.stack_bytes);
+  visit("max_threads", kernel.max_threads);
+}
+
 static void walk(auto& visit, Is<Artifact> auto& artifact) {
   visit("verdict", artifact.verdict);
   visit("log", artifact.log);
@@ -43,6 +51,7 @@ static void walk(auto& visit, Is<Artifact> auto& artifact) {
   visit("object_hash", artifact.object_hash);
   visit("build_s", artifact.build_s);
   visit("from_cache", artifact.from_cache);
+  visit("kernels", artifact.kernels);
 }
 
 static void walk(auto& visit, Is<CheckFigure> auto& figure) {
@@ -203,6 +212,9 @@ Json to_json(const Candidate& candidate) {
 Json to_json(const Artifact& artifact) {
   return write_value(artifact);
 }
+Json to_json(const KernelResources& kernel) {
+  return write_value(kernel);
+}
 Json to_json(const CheckReport& report) {
   return write_value(report);
 }
@@ -234,8 +246,16 @@ Result<Idea> idea_from_json(const Json& json) {
 Result<Candidate> candidate_from_json(const Json& json) {
   return read_noun<Candidate>(json, "a candidate");
 }
+// Records from before CUDA name no kernels.
 Result<Artifact> artifact_from_json(const Json& json) {
-  return read_noun<Artifact>(json, "an artifact");
+  if (!json.is_object() || json.contains("kernels"))
+    return read_noun<Artifact>(json, "an artifact");
+  Json complete = json;
+  complete["kernels"] = Json::object();
+  return read_noun<Artifact>(complete, "an artifact");
+}
+Result<KernelResources> kernel_resources_from_json(const Json& json) {
+  return read_noun<KernelResources>(json, "a kernel's resources");
 }
 Result<CheckReport> check_report_from_json(const Json& json) {
   return read_noun<CheckReport>(json, "a check report");

@@ -16,6 +16,7 @@ namespace kbeam {
 Json to_json(const Idea& idea);
 Json to_json(const Candidate& candidate);  // sources included
 Json to_json(const Artifact& artifact);
+Json to_json(const KernelResources& kernel);
 Json to_json(const CheckReport& report);
 Json to_json(const PairedSamples& samples);
 Json to_json(const Measurement& measurement);
@@ -30,6 +31,7 @@ Json to_json(const Champion& champion);
 Result<Idea> idea_from_json(const Json& json);
 Result<Candidate> candidate_from_json(const Json& json);
 Result<Artifact> artifact_from_json(const Json& json);
+Result<KernelResources> kernel_resources_from_json(const Json& json);
 Result<CheckReport> check_report_from_json(const Json& json);
 Result<PairedSamples> paired_samples_from_json(const Json& json);
 Result<Measurement> measurement_from_json(const Json& json);

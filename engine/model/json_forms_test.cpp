@@ -79,10 +79,21 @@ TEST(JsonForms, IdeaAndCandidateAndArtifact) {
   EXPECT_EQ(read.rows[1].axis_most, INT64_MAX);
   EXPECT_EQ(read.rows[0].knobs.at("kPanel"), "32");
 
-  const Json artifact = to_json(
-      Artifact{Verdict::refused_object, "log", "why", "/cache/x.so", "key", "hash", 1.25, true});
+  const Json artifact = to_json(Artifact{Verdict::refused_object,
+                                         "log",
+                                         "why",
+                                         "/cache/x.so",
+                                         "key",
+                                         "hash",
+                                         1.25,
+                                         true,
+                                         {{"_Z5scalePf", {255, 49152, 16, 8, 512}}}});
   EXPECT_EQ(to_json(artifact_from_json(through_text(artifact)).value()), artifact);
   EXPECT_EQ(artifact["verdict"], "refused_object");
+  EXPECT_EQ(artifact["kernels"]["_Z5scalePf"]["static_shared_bytes"], 49152);
+  Json old = artifact;
+  old.erase("kernels");
+  EXPECT_EQ(artifact_from_json(old).value().log, "log");
 }
 
 TEST(JsonForms, EvaluationWithNumbersThatJsonLacks) {

@@ -10,20 +10,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/candidate.h"
 #include "model/launch_plan.h"
 #include "model/problem.h"
 #include "model/verdict.h"
 
 namespace kbeam {
-
-// Resource use of one kernel, as the compiler reported it.
-struct KernelResources {
-  int registers = 0;
-  std::int64_t static_shared_bytes = 0;
-  std::int64_t spill_bytes = 0;
-  std::int64_t stack_bytes = 0;
-  int max_threads = 1024;
-};
 
 enum class PlanEntry { candidate, generate, check };
 
