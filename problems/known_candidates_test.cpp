@@ -106,7 +106,10 @@ struct Fixture {
  private:
   Fixture() {
     Result<LoadedProblem> problem = load_problem(kFolder);
-    if (problem.ok()) loaded = std::move(*problem);
+    if (problem.ok()) {
+      loaded = std::move(*problem);
+      loaded.problem = for_target(loaded.problem, "cpu");
+    }
     Result<std::unique_ptr<ProblemLibrary>> made = ProblemLibrary::load(kModules / "problem.so");
     if (made.ok()) library = std::move(*made);
   }

@@ -55,7 +55,7 @@ Result<Problem> open_problem(const std::string& named, const Home& home) {
         fmt::format("{} mistake{}\n{}", loaded.mistakes.size(),
                     loaded.mistakes.size() == 1 ? "" : "s", render_mistakes(loaded.mistakes)),
         "mend them; docs/problem.md explains every key"};
-  return std::move(loaded.problem);
+  return for_target(loaded.problem, "cpu");
 }
 
 Result<std::string> choose_grade(const Problem& problem, const std::string& named) {

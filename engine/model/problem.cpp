@@ -1,6 +1,7 @@
 #include "model/problem.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.h"
 
@@ -24,6 +25,26 @@ std::vector<Case> Problem::timed_cases() const {
   std::vector<Case> timed;
   std::ranges::copy_if(cases, std::back_inserter(timed), &Case::timed);
   return timed;
+}
+
+bool serves(const Targets& targets, std::string_view target) {
+  return targets.empty() || std::ranges::find(targets, target) != targets.end();
+}
+
+Problem for_target(const Problem& problem, std::string_view target) {
+  Problem seen = problem;
+  const auto foreign = [target](const auto& one) { return !serves(one.targets, target); };
+  std::erase_if(seen.cases, foreign);
+  std::erase_if(seen.baselines, foreign);
+  std::erase_if(seen.ceilings, foreign);
+  std::erase_if(seen.families, [&seen](const FamilySpec& family) {
+    return std::ranges::find(seen.cases, family.name, &Case::family) == seen.cases.end();
+  });
+  std::erase_if(seen.targets, [target](const std::string& one) { return one != target; });
+  if (const auto hash = problem.target_hashes.find(std::string(target));
+      hash != problem.target_hashes.end())
+    seen.content_hash = hash->second;
+  return seen;
 }
 
 std::int64_t TensorShape::elements() const {

@@ -8,9 +8,14 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kbeam {
+
+// Where candidates run. The empty list of targets in what follows means all of them.
+inline constexpr std::string_view kTargets[] = {"cpu", "cuda"};
+using Targets = std::vector<std::string>;
 
 using AxisValues = std::map<std::string, std::int64_t>;
 
@@ -48,6 +53,7 @@ struct Case {
   std::string family;
   Pool pool = Pool::public_pool;
   bool timed = false;  // timed cases carry the score; the others are only checked
+  Targets targets;
 };
 
 // An honest implementation that everything is compared with, measured in the same run by the same
@@ -58,6 +64,7 @@ struct BaselineSpec {
   std::string text;
   std::filesystem::path source;
   std::vector<std::string> link;  // libraries, such as "openblas"; candidates may link nothing
+  Targets targets;                // never empty: a .cpp is for the cpu, a .cu for cuda
 };
 
 // A line on the report's plots that is no candidate, such as SGEMM speed: the flops and bytes of
@@ -67,6 +74,7 @@ struct CeilingSpec {
   std::string text;
   std::filesystem::path source;
   std::vector<std::string> link;
+  Targets targets;
 };
 
 struct Problem {
@@ -74,7 +82,8 @@ struct Problem {
   std::string title;
   std::string summary;
   std::filesystem::path folder;
-  std::filesystem::path code;  // problem.cpp
+  std::filesystem::path code;       // problem.cpp
+  std::filesystem::path cuda_code;  // problem.cu; empty where the folder has none
 
   std::vector<Axis> axes;
   std::vector<TensorSpec> tensors;
@@ -89,11 +98,22 @@ struct Problem {
   std::string regime_axis;
   std::vector<std::string> compile_flags;  // beyond the engine's own, the same for everybody
 
+  // Where the problem can be run: a public case is timed there, and for cuda the folder holds a .cu
+  // file.
+  Targets targets;
+
   std::string content_hash;  // over every file that decides a verdict
+  // The same for one target: a change that another target alone can see leaves it as it was.
+  std::map<std::string, std::string> target_hashes;
 
   const Case* find_case(const std::string& case_name) const;
   std::vector<Case> timed_cases() const;
 };
+
+bool serves(const Targets& targets, std::string_view target);
+// The problem as one target sees it: its cases, baselines and ceilings, the families that its cases
+// use, and its hash.
+Problem for_target(const Problem& problem, std::string_view target);
 
 // Views with dims and strides for one case, data pointers null: the order is that of
 // Problem::tensors.

@@ -30,24 +30,84 @@ fs::path settled(const fs::path& folder) {
   return trouble ? folder : result;
 }
 
-// problem.toml, problem.cpp, the headers beside them and the baselines: what decides a verdict.
-std::vector<fs::path> files_that_decide(const Problem& problem) {
-  std::vector<fs::path> files = {problem.folder / kFileName, problem.code};
+std::vector<fs::path> files_beside(const Problem& problem, std::string_view extension) {
+  std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(problem.folder))
-    if (entry.path().extension() == ".h") files.push_back(entry.path());
-  for (const BaselineSpec& baseline : problem.baselines) files.push_back(baseline.source);
+    if (entry.path().extension() == extension) files.push_back(entry.path());
+  return files;
+}
+
+// problem.cpp, the headers beside it and the baselines; for cuda problem.cu and its headers too,
+// which may include the others.
+std::vector<fs::path> code_that_decides(const Problem& problem, std::string_view target) {
+  std::vector<fs::path> files = files_beside(problem, ".h");
+  files.push_back(problem.code);
+  if (target == "cuda") {
+    const std::vector<fs::path> more = files_beside(problem, ".cuh");
+    files.insert(files.end(), more.begin(), more.end());
+    if (!problem.cuda_code.empty()) files.push_back(problem.cuda_code);
+  }
+  for (const BaselineSpec& baseline : problem.baselines)
+    if (serves(baseline.targets, target)) files.push_back(baseline.source);
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;
 }
 
-Result<std::string> hash_files(const Problem& problem) {
-  Hasher hasher;
-  for (const fs::path& file : files_that_decide(problem)) {
+Result<void> hash_files(const Problem& problem, const std::vector<fs::path>& files,
+                        Hasher& hasher) {
+  for (const fs::path& file : files) {
     ASSIGN_OR_RETURN(const std::string content, read_file(file));
     hasher.field(file.lexically_relative(problem.folder).generic_string()).field(content);
   }
-  return hasher.hex();
+  return {};
+}
+
+void hash_words(const std::vector<std::string>& words, Hasher& hasher) {
+  for (const std::string& word : words) hasher.field(word);
+  hasher.field("");
+}
+
+// What problem.toml says that decides a verdict; names and texts for people are left out.
+void hash_declarations(const Problem& problem, Hasher& hasher) {
+  for (const Axis& axis : problem.axes)
+    hash_words(
+        {axis.name, std::to_string(axis.least), std::to_string(axis.most), axis.derived_from},
+        hasher);
+  for (const TensorSpec& tensor : problem.tensors) {
+    hash_words({tensor.name, std::to_string(tensor.role), std::to_string(tensor.type)}, hasher);
+    hash_words(tensor.shape, hasher);
+    hash_words(tensor.memory_order, hasher);
+  }
+  for (const GradeSpec& grade : problem.grades) hasher.field(grade.name);
+  for (const Case& one : problem.cases) {
+    hash_words({one.name, one.family, std::to_string(static_cast<int>(one.pool)),
+                one.timed ? "timed" : "checked"},
+               hasher);
+    for (const auto& [axis, value] : one.axes) hash_words({axis, std::to_string(value)}, hasher);
+  }
+  for (const BaselineSpec& baseline : problem.baselines) {
+    hasher.field(baseline.name);
+    hash_words(baseline.link, hasher);
+  }
+  hasher.field(problem.regime_axis);
+  hash_words(problem.compile_flags, hasher);
+}
+
+Result<void> fill_hashes(Problem& problem) {
+  Hasher all;
+  RETURN_IF_ERROR(hash_files(problem, {problem.folder / kFileName}, all));
+  for (const std::string_view target : kTargets) {
+    const std::vector<fs::path> files = code_that_decides(problem, target);
+    Hasher one;
+    one.field(target);
+    hash_declarations(for_target(problem, target), one);
+    RETURN_IF_ERROR(hash_files(problem, files, one));
+    RETURN_IF_ERROR(hash_files(problem, files, all));
+    problem.target_hashes[std::string(target)] = one.hex();
+  }
+  problem.content_hash = all.hex();
+  return {};
 }
 
 // `name = "template"` at the start of a line, in whatever spacing.
@@ -126,7 +186,7 @@ Result<LoadedProblem> load_problem(const fs::path& folder) {
     loaded.problem = ProblemReader(home, mistakes).read(std::get<TomlNode>(parsed));
   loaded.mistakes = mistakes.take();
   if (loaded.mistakes.empty()) {
-    ASSIGN_OR_RETURN(loaded.problem.content_hash, hash_files(loaded.problem));
+    RETURN_IF_ERROR(fill_hashes(loaded.problem));
   }
   return loaded;
 }

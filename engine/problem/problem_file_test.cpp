@@ -187,6 +187,13 @@ const BadFile kBadFiles[] = {
     {"baselines/plain.cpp", "../other.cpp", 38, 10,
      "'source' must be a path inside the problem's folder"},
     {"link = [\"m\"]", "link = [\"-lm\"]", 39, 9, "found '-lm'"},
+    {"timed = true", "timed = true\ntargets = [\"gpu\"]", 30, 12,
+     "unknown target 'gpu'; did you mean"},
+    {"timed = true", "timed = true\ntargets = [\"cpu\", \"cpu\"]", 30, 19,
+     "'targets' lists 'cpu' twice"},
+    {"timed = true", "timed = true\ntargets = []", 30, 11, "'targets' is empty"},
+    {"timed = true", "timed = true\ntargets = \"cpu\"", 30, 11, "'targets' must be an array"},
+    {"link = [\"m\"]", "targets = [\"cuda\"]", 39, 11, "a .cpp file is for target 'cpu' only"},
     {"[[baseline]]", "[[baselines]]", 35, 3,
      "unknown key 'baselines' in problem.toml; did you mean 'baseline'?"},
     {"[[baseline]]", "[[baselines]]", 0, 0, "at least one [[baseline]] is needed"},
@@ -264,6 +271,65 @@ TEST_F(ProblemFileTest, hash_covers_what_decides_a_verdict_and_nothing_else) {
   EXPECT_NE(with_header, other_code);
   write("baselines/plain.cpp", "// better\n");
   EXPECT_NE(load(kGood).problem.content_hash, with_header);
+}
+
+std::string with_a_cuda_case() {
+  return std::string(kGood) +
+         "[[case]]\nname = \"large\"\naxes = { rows = 50, columns = 50 }\nfamily = \"dense\"\n"
+         "timed = true\ntargets = [\"cuda\"]\n";
+}
+
+TEST_F(ProblemFileTest, a_target_sees_its_own_cases_and_sources) {
+  write("problem.cu", "// kernels\n");
+  write("baselines/plain.cu", "// baseline\n");
+  std::string text = with_a_cuda_case();
+  text.replace(text.find("axes = { rows = 8"), 4, "targets = [\"cpu\"]\naxes");
+  text +=
+      "[[baseline]]\nname = \"vendor\"\ntext = \"a library\"\nsource = \"baselines/plain.cu\"\n";
+  const LoadedProblem loaded = load(text);
+  ASSERT_EQ(render_mistakes(loaded.mistakes), "");
+  EXPECT_EQ(loaded.problem.cuda_code, fs::canonical(folder_) / "problem.cu");
+  EXPECT_THAT(loaded.problem.targets, testing::ElementsAre("cpu", "cuda"));
+  const auto cases = [](const Problem& problem) {
+    std::vector<std::string> names;
+    for (const Case& one : problem.cases) names.push_back(one.name);
+    return names;
+  };
+  const Problem cpu = for_target(loaded.problem, "cpu");
+  EXPECT_THAT(cases(cpu), testing::ElementsAre("r8", "r9"));
+  ASSERT_EQ(cpu.baselines.size(), 1u);
+  EXPECT_EQ(cpu.baselines[0].name, "plain");
+  EXPECT_THAT(cpu.targets, testing::ElementsAre("cpu"));
+  const Problem cuda = for_target(loaded.problem, "cuda");
+  EXPECT_THAT(cases(cuda), testing::ElementsAre("r9", "large"));
+  ASSERT_EQ(cuda.baselines.size(), 1u);
+  EXPECT_EQ(cuda.baselines[0].name, "vendor");
+  EXPECT_NE(cpu.content_hash, cuda.content_hash);
+}
+
+TEST_F(ProblemFileTest, without_a_cu_file_there_is_no_cuda) {
+  EXPECT_THAT(load(kGood).problem.targets, testing::ElementsAre("cpu"));
+  EXPECT_TRUE(load(kGood).problem.cuda_code.empty());
+}
+
+TEST_F(ProblemFileTest, the_hash_of_a_target_ignores_what_only_others_see) {
+  const auto hash = [](const LoadedProblem& loaded, const char* target) {
+    return for_target(loaded.problem, target).content_hash;
+  };
+  const LoadedProblem before = load(kGood);
+  write("problem.cu", "// kernels\n");
+  write("parts.cuh", "// more\n");
+  const LoadedProblem with_cuda = load(with_a_cuda_case());
+  EXPECT_NE(with_cuda.problem.content_hash, before.problem.content_hash);
+  EXPECT_EQ(hash(with_cuda, "cpu"), hash(before, "cpu"));
+  EXPECT_NE(hash(with_cuda, "cuda"), hash(before, "cuda"));
+  write("parts.cuh", "// other\n");
+  EXPECT_EQ(hash(load(with_a_cuda_case()), "cpu"), hash(before, "cpu"));
+  EXPECT_NE(hash(load(with_a_cuda_case()), "cuda"), hash(with_cuda, "cuda"));
+  EXPECT_NE(hash(load(with("rows = 9", "rows = 10")), "cpu"), hash(before, "cpu"));
+  EXPECT_NE(hash(load(with("-ffp-contract=fast", "-ffp-contract=off")), "cpu"),
+            hash(before, "cpu"));
+  EXPECT_EQ(hash(load(with("Row sums", "Row sum")), "cpu"), hash(before, "cpu"));
 }
 
 TEST_F(ProblemFileTest, finds_by_name_and_by_path) {

@@ -91,13 +91,14 @@ Problem ProblemReader::read(const TomlNode& root) {
     problem_.families.push_back({std::move(one.name), std::move(one.text)});
   read_cases(reader);
   for (LinkedSource& one : read_sources(reader, "baseline", Need::required))
-    problem_.baselines.push_back(
-        {std::move(one.name), std::move(one.text), std::move(one.source), std::move(one.link)});
+    problem_.baselines.push_back({std::move(one.name), std::move(one.text), std::move(one.source),
+                                  std::move(one.link), std::move(one.targets)});
   for (LinkedSource& one : read_sources(reader, "ceiling", Need::optional))
-    problem_.ceilings.push_back(
-        {std::move(one.name), std::move(one.text), std::move(one.source), std::move(one.link)});
+    problem_.ceilings.push_back({std::move(one.name), std::move(one.text), std::move(one.source),
+                                 std::move(one.link), std::move(one.targets)});
   read_regimes(reader);
   read_build(reader);
+  find_targets();
   reader.refuse_other_keys();
   return std::move(problem_);
 }
@@ -287,6 +288,7 @@ void ProblemReader::read_case(const TomlNode& table) {
   const auto family = reader.text("family", Need::required);
   const auto pool = read_word(reader, "pool", Need::optional, kPools, mistakes_);
   const TomlNode* timed = reader.node("timed", Kind::boolean, Need::optional);
+  the_case.targets = read_targets(reader);
   reader.refuse_other_keys();
   if (family) {
     const std::vector<std::string> families = names_of(problem_.families);
@@ -388,6 +390,7 @@ std::vector<ProblemReader::LinkedSource> ProblemReader::read_sources(TableReader
                                             library.text + "'");
       source.link.push_back(library.text);
     }
+    source.targets = read_source_targets(reader, source.source);
     reader.refuse_other_keys();
     if (!name || !is_new(seen, *name, key)) continue;
     source.name = name->text;
@@ -407,6 +410,50 @@ fs::path ProblemReader::read_source_path(TableReader& reader) {
   else if (!fs::is_regular_file(folder_ / relative))
     mistakes_.add(source->position, "no file " + (folder_ / relative).string());
   return folder_ / relative;
+}
+
+Targets ProblemReader::read_targets(TableReader& reader) {
+  const TomlNode* array = reader.node("targets", Kind::array, Need::optional);
+  if (array == nullptr) return {};
+  if (array->items.empty())
+    mistakes_.add(array->position, "'targets' is empty; leave it out for every target");
+  const std::vector<std::string> known(std::begin(kTargets), std::end(kTargets));
+  Targets targets;
+  for (const LocatedText& target : reader.texts("targets", Need::optional)) {
+    if (std::count(known.begin(), known.end(), target.text) == 0)
+      mistakes_.add(target.position,
+                    "unknown target '" + target.text + "'" + suggestion(target.text, known));
+    else if (std::count(targets.begin(), targets.end(), target.text) > 0)
+      mistakes_.add(target.position, "'targets' lists '" + target.text + "' twice");
+    targets.push_back(target.text);
+  }
+  return targets;
+}
+
+// One source, one target: the language decides.
+Targets ProblemReader::read_source_targets(TableReader& reader, const fs::path& source) {
+  const Targets fitting = {source.extension() == ".cu" ? "cuda" : "cpu"};
+  const Targets given = read_targets(reader);
+  if (const TomlNode* array = reader.node("targets", Kind::array, Need::optional);
+      array != nullptr && !source.empty() && !given.empty() && given != fitting)
+    mistakes_.add(array->position, "a " + source.extension().string() + " file is for target '" +
+                                       fitting.front() + "' only; leave 'targets' out");
+  return fitting;
+}
+
+void ProblemReader::find_targets() {
+  const auto holds_cuda = [](const auto& sources) {
+    return std::any_of(sources.begin(), sources.end(),
+                       [](const auto& one) { return serves(one.targets, "cuda"); });
+  };
+  const bool cuda = !problem_.cuda_code.empty() || holds_cuda(problem_.baselines);
+  for (const std::string_view target : kTargets) {
+    const bool timed =
+        std::any_of(problem_.cases.begin(), problem_.cases.end(), [target](const Case& one) {
+          return one.timed && one.pool == Pool::public_pool && serves(one.targets, target);
+        });
+    if (timed && (target != "cuda" || cuda)) problem_.targets.emplace_back(target);
+  }
 }
 
 void ProblemReader::read_regimes(TableReader& root) {

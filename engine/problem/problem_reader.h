@@ -19,6 +19,8 @@ class ProblemReader {
       : folder_(folder), mistakes_(mistakes) {
     problem_.folder = folder;
     problem_.code = folder / "problem.cpp";
+    if (std::filesystem::is_regular_file(folder / "problem.cu"))
+      problem_.cuda_code = folder / "problem.cu";
   }
   Problem read(const TomlNode& root);
 
@@ -32,6 +34,7 @@ class ProblemReader {
     std::string text;
     std::filesystem::path source;
     std::vector<std::string> link;
+    Targets targets;
   };
 
   void read_identity(TableReader& root);
@@ -51,6 +54,9 @@ class ProblemReader {
   void check_size(TomlPosition where, const Case& the_case);
   std::vector<LinkedSource> read_sources(TableReader& root, std::string_view key, Need need);
   std::filesystem::path read_source_path(TableReader& reader);
+  Targets read_targets(TableReader& reader);
+  Targets read_source_targets(TableReader& reader, const std::filesystem::path& source);
+  void find_targets();
   void read_regimes(TableReader& root);
   void read_build(TableReader& root);
 

@@ -127,7 +127,7 @@ class JudgedRows : public testing::Test {
     auto loaded = kbeam::load_problem(KERNELBEAM_QR_PROBLEM);
     ASSERT_TRUE(loaded.ok());
     ASSERT_EQ(kbeam::render_mistakes(loaded->mistakes), "");
-    problem_ = new kbeam::Problem(std::move(loaded->problem));
+    problem_ = new kbeam::Problem(for_target(loaded->problem, "cpu"));
     auto library = kbeam::ProblemLibrary::load(KERNELBEAM_QR_PROBLEM_MODULE);
     ASSERT_TRUE(library.ok());
     library_ = library->release();

@@ -40,7 +40,7 @@ const Problem& problem() {
     Result<LoadedProblem> result = load_problem(KBEAM_PROBLEM_FOLDER);
     if (!result.ok()) throw std::runtime_error("problem.toml cannot be read");
     if (!result->mistakes.empty()) throw std::runtime_error(render_mistakes(result->mistakes));
-    return result->problem;
+    return for_target(result->problem, "cpu");
   }();
   return loaded;
 }
