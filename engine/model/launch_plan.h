@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -27,6 +28,7 @@ struct PlanBuffer {
 struct BufferPlace {
   int buffer = -1;  // index into LaunchPlan::buffers
   std::int64_t offset_bytes = 0;
+  bool operator==(const BufferPlace&) const = default;
 };
 
 struct PlanArgument {
@@ -131,12 +133,20 @@ struct LaunchPlan {
 std::string_view to_string(NodeKind kind);
 std::string_view to_string(BufferKind kind);
 
-// Canonical: equal plans have equal text. Bytes are written in hexadecimal, table contents too.
+// Canonical: equal plans have equal text. Bytes are written in hexadecimal, table contents too;
+// fields at their default are left out.
 Json to_json(const LaunchPlan& plan);
+// Says which field is wrong by its path ("nodes[3].grid[0]"). Checks forms, not meaning: that is
+// find_plan_mistakes in engine/target/cuda.
 Result<LaunchPlan> launch_plan_from_json(const Json& json);
 std::string launch_plan_hash(const LaunchPlan& plan);
 
+// "(anonymous namespace)::scale<128>(float*, int)" of a mangled kernel name: the names that the
+// compiler makes from file names and hashes are left out, so that it is the same after every build.
+std::string readable_kernel_name(const std::string& mangled);
+
 // What a device description says, as contract/devices/*.json holds it.
 Result<kbeam_device> device_from_json(const Json& json);
+Json to_json(const kbeam_device& device);
 
 }  // namespace kbeam

@@ -19,7 +19,7 @@ struct kbeam_pointer {
 };
 
 // What stands for a kernel argument until the call: plain bytes, an address, a TMA descriptor, a
-// conditional handle, the device address of a figure (check plans).
+// conditional handle.
 enum kbeam_argument_kind {
   KBEAM_VALUE = 0,
   KBEAM_ADDRESS = 1,
@@ -49,7 +49,7 @@ struct kbeam_launch {
   uint32_t cluster[3];  // thread blocks; 0: not given at launch
   uint32_t dynamic_shared_bytes;
   int32_t cooperative;       // grid-wide synchronisation is used
-  int32_t overlap_previous;  // programmatic dependent launch on the node before
+  int32_t overlap_previous;  // programmatic dependent launch: waits for one node, a kernel
   int32_t
       shared_carveout_percent;  // preferred share of L1 as shared memory; -1: the driver's choice
   struct kbeam_after after;

@@ -39,7 +39,8 @@ struct FigureSpec {
   bool not_finite = false;
 };
 
-// In generate plans every input tensor is an output of the plan: args.output<float>("A").
+// In generate plans every input tensor is an output of the plan: args.output<float>("A"). In check
+// plans every tensor is an input: args.input<float>("H").
 class ProblemPlan : public Plan {
  public:
   using Plan::Plan;
