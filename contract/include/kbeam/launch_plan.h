@@ -7,6 +7,7 @@
 #include <kbeam/launch_abi.h>
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
