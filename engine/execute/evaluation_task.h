@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -100,9 +101,11 @@ struct TaskResult {
   DeviceFacts device;
   Evaluation evaluation;
   std::vector<DeviceCondition> conditions;
-  std::map<std::string, std::string> output_hashes;  // plain: case -> hash of the outputs
-  std::map<std::string, double> case_ns;             // time_only: medians
-  std::map<std::string, double> phase_s;             // where the wall time went: load, check, time
+  std::map<std::string, std::string> output_hashes;            // plain: case -> hash of the outputs
+  std::map<std::string, double> case_ns;                       // time_only: medians
+  std::map<std::string, std::vector<double>> case_samples_ns;  // time_only: what they are from
+  std::map<std::string, double> case_least_ns;                 // time_only: the quickest call
+  std::map<std::string, double> phase_s;  // where the wall time went: load, check, time
   double wall_s = 0;
   std::string device_trouble;  // non-empty: the device failed its probe; results are void
 };
@@ -119,10 +122,10 @@ struct TaskFiles {
   std::filesystem::path problem_module;                 // empty: no case needs it
 };
 
-// Writes the folder completely or not at all.
+// Writes the folder completely or not at all. A folder that is there already is left alone: error.
 Result<void> write_task_folder(const EvaluationTask& task, const TaskFiles& files,
                                const std::filesystem::path& folder);
-// Every plan and image is read back by its hash: a changed byte is refused by name.
+// Every file is read back by the hash that task.json has of it: a changed byte is refused by name.
 struct LoadedTask {
   EvaluationTask task;
   std::string task_hash;
@@ -138,5 +141,14 @@ Result<void> write_result(const EvaluationTask& task, const TaskResult& result,
                           const std::filesystem::path& folder);
 // Refuses, with the reason: truncated, changed, of another task, unsealed.
 Result<TaskResult> read_result(const LoadedTask& task, const std::filesystem::path& folder);
+
+// The mistakes in a task that no hash can find: cases without plans, names that occur twice.
+std::vector<std::string> find_task_mistakes(const EvaluationTask& task);
+
+inline constexpr std::string_view kTaskFile = "task.json";
+inline constexpr std::string_view kResultFile = "result.json";
+inline constexpr std::string_view kProgressFile = "progress.json";
+
+std::string_view to_string(TaskKind kind);
 
 }  // namespace kbeam
