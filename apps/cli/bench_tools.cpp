@@ -46,7 +46,8 @@ Result<std::uint64_t> parse_number(const std::string& text, const std::string& o
   return number;
 }
 
-Result<Problem> open_problem(const std::string& named, const Home& home) {
+Result<Problem> open_problem(const std::string& named, const Home& home,
+                             const std::string& target) {
   ASSIGN_OR_RETURN(const std::filesystem::path folder, find_problem_folder(named, home.problems));
   ASSIGN_OR_RETURN(LoadedProblem loaded, load_problem(folder));
   if (!loaded.mistakes.empty())
@@ -55,7 +56,11 @@ Result<Problem> open_problem(const std::string& named, const Home& home) {
         fmt::format("{} mistake{}\n{}", loaded.mistakes.size(),
                     loaded.mistakes.size() == 1 ? "" : "s", render_mistakes(loaded.mistakes)),
         "mend them; docs/problem.md explains every key"};
-  return for_target(loaded.problem, "cpu");
+  if (!serves(loaded.problem.targets, target))
+    return Error{ErrorCode::bad_input, "open problem " + loaded.problem.name + " for " + target,
+                 fmt::format("it is for {}", fmt::join(loaded.problem.targets, ", ")),
+                 "choose another --target; docs/problem.md says how a problem gets one"};
+  return for_target(loaded.problem, target);
 }
 
 Result<std::string> choose_grade(const Problem& problem, const std::string& named) {
@@ -114,7 +119,7 @@ Result<Candidate> BenchTools::read_candidate(const std::string& file,
 Result<std::unique_ptr<BenchTools>> open_bench_tools(const BenchRequest& request) {
   auto tools = std::make_unique<BenchTools>();
   ASSIGN_OR_RETURN(tools->home, find_home());
-  ASSIGN_OR_RETURN(tools->problem, open_problem(request.problem, tools->home));
+  ASSIGN_OR_RETURN(tools->problem, open_problem(request.problem, tools->home, request.target));
   ASSIGN_OR_RETURN(tools->grade, choose_grade(tools->problem, request.grade));
   ASSIGN_OR_RETURN(
       tools->target,

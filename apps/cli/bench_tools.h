@@ -27,8 +27,9 @@ int report_error(const Error& error, const Options& options);
 Result<double> parse_duration(const std::string& text, const std::string& option);
 Result<std::uint64_t> parse_number(const std::string& text, const std::string& option);
 
-// A folder or a name; every mistake in problem.toml comes back in one error.
-Result<Problem> open_problem(const std::string& named, const Home& home);
+// A folder or a name, as `target` sees it; every mistake in problem.toml comes back in one error.
+Result<Problem> open_problem(const std::string& named, const Home& home,
+                             const std::string& target = "cpu");
 // The named grade of the problem, its default when empty.
 Result<std::string> choose_grade(const Problem& problem, const std::string& named);
 

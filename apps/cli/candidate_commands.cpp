@@ -123,12 +123,20 @@ std::vector<Case> untimed_cases(const Problem& problem) {
   return cases;
 }
 
+// The target follows the file's ending.
+BenchRequest bench_request(const Options& options, const std::string& file) {
+  return {.problem = options.get("--problem"),
+          .target = target_of_file(file),
+          .grade = options.get("--grade"),
+          .seed = random_bits() >> 16,
+          .key = std::nullopt};
+}
+
 }  // namespace
 
 int check_command(const Options& options) {
   const auto evaluation = [&]() -> Result<Evaluation> {
-    BenchRequest request{.problem = options.get("--problem"), .grade = options.get("--grade")};
-    request.seed = random_bits() >> 16;
+    BenchRequest request = bench_request(options, options.get("FILE"));
     if (options.has("--seed")) {
       ASSIGN_OR_RETURN(request.seed, parse_number(options.get("--seed"), "--seed"));
     }
@@ -158,8 +166,7 @@ int check_command(const Options& options) {
 
 int bench_command(const Options& options) {
   const auto evaluation = [&]() -> Result<Evaluation> {
-    BenchRequest request{.problem = options.get("--problem"), .grade = options.get("--grade")};
-    request.seed = random_bits() >> 16;
+    const BenchRequest request = bench_request(options, options.get("FILE"));
     ASSIGN_OR_RETURN(const auto tools, open_bench_tools(request));
     ASSIGN_OR_RETURN(const Candidate candidate,
                      tools->read_candidate(options.get("FILE"), options.all("--knob")));
@@ -185,8 +192,12 @@ int bench_command(const Options& options) {
 
 int compare_command(const Options& options) {
   const auto evaluation = [&]() -> Result<Evaluation> {
-    BenchRequest request{.problem = options.get("--problem"), .grade = options.get("--grade")};
-    request.seed = random_bits() >> 16;
+    const BenchRequest request = bench_request(options, options.get("A"));
+    if (target_of_file(options.get("B")) != request.target)
+      return Error{ErrorCode::bad_input,
+                   "compare " + options.get("A") + " with " + options.get("B"),
+                   "one is for the CPU, the other for CUDA: they run on different machines",
+                   "compare each with a baseline by `kbeam bench`"};
     ASSIGN_OR_RETURN(const auto tools, open_bench_tools(request));
     ASSIGN_OR_RETURN(const Candidate a,
                      tools->read_candidate(options.get("A"), options.all("--knob-a")));

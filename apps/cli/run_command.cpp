@@ -101,18 +101,15 @@ int run_in_foreground(const CampaignSetup& setup, const Options& options) {
 Result<CampaignSetup> new_setup(const Options& options) {
   CampaignSetup setup;
   ASSIGN_OR_RETURN(setup.home, find_home());
-  ASSIGN_OR_RETURN(setup.problem, open_problem(options.get("PROBLEM"), setup.home));
-  ASSIGN_OR_RETURN(setup.grade, choose_grade(setup.problem, options.get("--grade")));
   CampaignConfig& config = setup.config;
+  config.target = options.get("--target");
+  ASSIGN_OR_RETURN(setup.problem, open_problem(options.get("PROBLEM"), setup.home, config.target));
+  ASSIGN_OR_RETURN(setup.grade, choose_grade(setup.problem, options.get("--grade")));
   config.run_id = make_run_id();
   config.problem_name = setup.problem.name;
   config.problem_folder = setup.problem.folder.string();
   config.problem_hash = setup.problem.content_hash;
   config.grade = setup.grade;
-  config.target = options.get("--target");
-  if (config.target != "cpu")
-    return Error{ErrorCode::bad_input, "choose target '" + config.target + "'",
-                 "this kbeam judges on the cpu only", "leave --target out"};
   config.proposer = options.get("--proposer");
   if (config.proposer != "builtin")
     return Error{ErrorCode::bad_input, "choose proposer '" + config.proposer + "'",
@@ -166,7 +163,8 @@ int resume_command(const Options& options) {
     resumed.config = archive->config();
     resumed.grade = resumed.config.grade;
     ASSIGN_OR_RETURN(resumed.home, find_home());
-    ASSIGN_OR_RETURN(resumed.problem, open_problem(resumed.config.problem_folder, resumed.home));
+    ASSIGN_OR_RETURN(resumed.problem, open_problem(resumed.config.problem_folder, resumed.home,
+                                                   resumed.config.target));
     if (resumed.problem.content_hash != resumed.config.problem_hash)
       return Error{ErrorCode::bad_input, "resume " + resumed.config.run_id,
                    "problem " + resumed.problem.name + " has changed since the run began",

@@ -33,7 +33,8 @@ Result<OpenRun> open_run(const Options& options) {
 
 Result<ReportInput> gather(const OpenRun& run) {
   ASSIGN_OR_RETURN(const Home home, find_home());
-  ASSIGN_OR_RETURN(const Problem problem, open_problem(run.archive->config().problem_folder, home));
+  ASSIGN_OR_RETURN(const Problem problem, open_problem(run.archive->config().problem_folder, home,
+                                                       run.archive->config().target));
   return gather_report(*run.archive, problem);
 }
 

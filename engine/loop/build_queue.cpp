@@ -110,12 +110,13 @@ void BuildQueue::work() {
 }
 
 Subject BuildQueue::subject_of(const Candidate& candidate, const std::string& id) const {
-  Subject subject{id, candidate.rows, {}, false};
+  Subject subject{.id = id, .rows = candidate.rows, .modules = {}};
   for (const Row& row : candidate.rows) {
     const std::optional<KnownRow> known = find_row(row);
     CHECK(known && known->artifact.verdict == Verdict::accepted,
           "every row of a subject has been built");
     subject.modules.push_back(known->artifact.module);
+    subject.kernels.push_back(known->artifact.kernels);
     subject.may_use_libraries = subject.may_use_libraries || known->linked;
   }
   return subject;

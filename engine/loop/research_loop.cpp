@@ -94,7 +94,11 @@ class Campaign {
     return {setup_.problem, tools_.library->code(), *tools_.judge, *builds_, progress_,
             all_cores()};
   }
-  int all_cores() const { return static_cast<int>(setup_.config.candidate_cpus.size()); }
+  // CPUs that candidates may use together; a GPU candidate has the whole device anyway.
+  int all_cores() const {
+    return setup_.config.target == "cpu" ? static_cast<int>(setup_.config.candidate_cpus.size())
+                                         : 1;
+  }
 
   std::atomic<bool> closing_{false};
   const CampaignSetup& setup_;
@@ -192,6 +196,7 @@ Result<void> Campaign::open_archive() {
   }
   std::vector<Sketch> sketches;
   for (const SketchFile& file_of_idea : ideas.sketches) {
+    if (target_of_file(file_of_idea.path) != setup_.config.target) continue;
     sketches.push_back(make_sketch(
         {file_of_idea.idea, file_of_idea.source, file_of_idea.path.filename().string()}));
     if (!resumed) RETURN_IF_ERROR(log_->archive().append_idea(file_of_idea.idea));
@@ -286,7 +291,11 @@ Result<void> Campaign::search_until_stopped() {
 
 Result<void> Campaign::take_inbox() {
   for (const Inbox::Waiting& waiting : inbox_.waiting()) {
-    if (waiting.submission.ok()) {
+    if (waiting.submission.ok() &&
+        target_of_file(waiting.submission->source_name) != setup_.config.target) {
+      progress_.event(fmt::format("refused the submission {}: this run is for target {}",
+                                  waiting.submission->source_name, setup_.config.target));
+    } else if (waiting.submission.ok()) {
       RETURN_IF_ERROR(log_->archive().append_idea(waiting.submission->idea));
       RETURN_IF_ERROR(log_->submission(*waiting.submission));
       search_->add(make_sketch(*waiting.submission));

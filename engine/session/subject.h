@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,9 @@ struct Subject {
   std::string id;
   std::vector<Row> rows;                       // which row serves which value of the regime axis
   std::vector<std::filesystem::path> modules;  // one a row
-  bool may_use_libraries = false;              // baselines and ceilings
+  // CUDA: what the compiler reported of each row's kernels, by mangled name.
+  std::vector<std::map<std::string, KernelResources>> kernels{};
+  bool may_use_libraries = false;  // baselines and ceilings
 };
 
 }  // namespace kbeam

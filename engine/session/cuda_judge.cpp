@@ -1,0 +1,212 @@
+#include "session/cuda_judge.h"
+
+#include <fmt/core.h>
+
+#include <system_error>
+#include <utility>
+
+#include "base/process.h"
+
+namespace kbeam {
+namespace {
+
+constexpr std::size_t kMostWorkerOutput = 64 * 1024;
+
+// A task folder that is gone when its evaluation is over.
+class TemporaryTask {
+ public:
+  static Result<TemporaryTask> make(const std::filesystem::path& parent) {
+    std::error_code trouble;
+    std::filesystem::create_directories(parent, trouble);
+    ASSIGN_OR_RETURN(std::filesystem::path folder, make_temporary_folder(parent, "task"));
+    return TemporaryTask(std::move(folder));
+  }
+  TemporaryTask(TemporaryTask&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
+  TemporaryTask& operator=(TemporaryTask&&) = delete;
+  ~TemporaryTask() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  explicit TemporaryTask(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  std::filesystem::path folder_;
+};
+
+CudaSubject as_cuda(const Subject& subject) {
+  return {.id = subject.id,
+          .rows = subject.rows,
+          .modules = subject.modules,
+          .kernels = subject.kernels,
+          .may_use_libraries = subject.may_use_libraries};
+}
+
+Evaluation engine_failure(const TaskRequest& request, const Error& error, const Clock& clock) {
+  Evaluation evaluation{.candidate_id = request.candidate.id,
+                        .stage = request.stage,
+                        .verdict = Verdict::engine_failed,
+                        .reason = error.text(),
+                        .grade = request.grade};
+  evaluation.started_unix_ms = evaluation.ended_unix_ms = clock.unix_ms();
+  return evaluation;
+}
+
+}  // namespace
+
+CudaJudge::CudaJudge(const Problem& problem, ProblemCode& code, CudaJudgeOptions options,
+                     const Clock& clock)
+    : problem_(problem), code_(code), options_(std::move(options)), clock_(clock) {}
+
+void CudaJudge::set_noise(const std::string& case_name, double aa_log_ratio_median) {
+  noise_[case_name] = aa_log_ratio_median;
+}
+
+void CudaJudge::set_floor(const std::string& case_name, double least_ns) {
+  floor_ns_[case_name] = least_ns;
+}
+
+TaskRequest CudaJudge::request_for(TaskKind kind, const Subject& candidate, Stage stage) const {
+  TaskRequest request;
+  request.problem = &problem_;
+  request.code = &code_;
+  request.planner = options_.planner;
+  request.kind = kind;
+  request.candidate = as_cuda(candidate);
+  request.problem_module = options_.problem_module;
+  request.problem_cuda_module = options_.problem_cuda_module;
+  request.grade = options_.grade;
+  request.stage = stage;
+  request.call_timeout_s = options_.call_timeout_s;
+  request.noise = noise_;
+  return request;
+}
+
+Result<TaskResult> CudaJudge::run_task(const AssembledTask& assembled, double timeout_s) {
+  ASSIGN_OR_RETURN(const TemporaryTask place, TemporaryTask::make(options_.task_folder));
+  const std::filesystem::path folder = place.folder() / "task";
+  RETURN_IF_ERROR(write_task_folder(assembled.task, assembled.files, folder));
+  ASSIGN_OR_RETURN(const ProcessOutcome outcome,
+                   run_process({.command = {options_.worker.string(), folder.string(), "--device",
+                                            std::to_string(options_.device)},
+                                .folder = {},
+                                .environment = {"PATH=/usr/bin:/bin", "LANG=C.UTF-8"},
+                                .timeout_s = timeout_s,
+                                .output_limit_bytes = kMostWorkerOutput,
+                                .cancelled = options_.give_up,
+                                .before_exec = {}}));
+  const std::string attempted = "evaluate " + assembled.task.candidate.id + " on the GPU";
+  if (outcome.timed_out && options_.give_up && options_.give_up())
+    return Error{ErrorCode::busy, attempted, "the evaluation was interrupted", ""};
+  if (outcome.timed_out)
+    return Error{
+        ErrorCode::unavailable, attempted,
+        fmt::format("kbeam-worker did not end within {:.0f} s: {}", timeout_s, outcome.output),
+        "see `kbeam doctor`"};
+  ASSIGN_OR_RETURN(const LoadedTask task, read_task_folder(folder));
+  Result<TaskResult> result = read_result(task, folder);
+  if (!result.ok())
+    return Error{result.error().code, attempted,
+                 fmt::format("kbeam-worker ended with {} and left no result: {}",
+                             outcome.signal != 0 ? fmt::format("signal {}", outcome.signal)
+                                                 : fmt::format("code {}", outcome.exit_code),
+                             outcome.output.empty() ? result.error().text() : outcome.output),
+                 "see `kbeam doctor`"};
+  if (!result->device_trouble.empty())
+    return Error{ErrorCode::unavailable, attempted,
+                 "the device is no longer sound: " + result->device_trouble,
+                 "`kbeam-worker --probe --clear` lifts the quarantine after a good probe"};
+  return result;
+}
+
+// A time below what the device needs to move the compulsory bytes is not believed.
+void CudaJudge::hold_to_floors(Evaluation& evaluation) const {
+  if (evaluation.verdict != Verdict::accepted) return;
+  for (const Measurement& measurement : evaluation.measurements) {
+    const auto floor = floor_ns_.find(measurement.case_name);
+    if (floor == floor_ns_.end() || measurement.summary.candidate_ns >= floor->second) continue;
+    evaluation.verdict = Verdict::below_physics_floor;
+    evaluation.reason = fmt::format(
+        "case {}: {:.0f} ns is below {:.0f} ns, the least time in which this device "
+        "moves the compulsory bytes",
+        measurement.case_name, measurement.summary.candidate_ns, floor->second);
+    evaluation = make_evaluation(std::move(evaluation));
+    return;
+  }
+}
+
+Evaluation CudaJudge::conduct(const TaskRequest& request, double timeout_s) {
+  const std::int64_t started_unix_ms = clock_.unix_ms();
+  std::error_code ignored;
+  const std::filesystem::path images = options_.task_folder / "images";
+  std::filesystem::create_directories(images, ignored);
+  const Result<AssembledTask> assembled = assemble_task(request, images);
+  if (!assembled.ok()) return engine_failure(request, assembled.error(), clock_);
+  if (assembled->refused) return *assembled->refused;
+  Result<TaskResult> result = run_task(*assembled, timeout_s);
+  if (!result.ok()) return engine_failure(request, result.error(), clock_);
+  Evaluation evaluation = std::move(result->evaluation);
+  evaluation.started_unix_ms = started_unix_ms;
+  evaluation.ended_unix_ms = clock_.unix_ms();
+  hold_to_floors(evaluation);
+  return evaluation;
+}
+
+Evaluation CudaJudge::check(const Subject& subject, const std::vector<Case>& cases) {
+  TaskRequest request = request_for(TaskKind::check, subject, Stage::manual);
+  request.check_cases = cases;
+  request.fixed_seed = options_.fixed_seed;
+  return conduct(request, options_.compare_timeout_s);
+}
+
+Evaluation CudaJudge::screen(const Subject& candidate, const Subject& reference,
+                             const std::vector<Case>& check_cases,
+                             const std::vector<Case>& timed_cases) {
+  TaskRequest request = request_for(TaskKind::compare, candidate, Stage::screen);
+  request.reference = as_cuda(reference);
+  request.check_cases = check_cases;
+  request.timed_cases = timed_cases;
+  request.rule = screen_rule();
+  return conduct(request, options_.screen_timeout_s);
+}
+
+Evaluation CudaJudge::compare(const CompareRequest& compare) {
+  TaskRequest request = request_for(TaskKind::compare, compare.candidate, compare.stage);
+  request.reference = as_cuda(compare.reference);
+  request.check_cases = compare.check_cases;
+  request.timed_cases = compare.timed_cases;
+  request.rule = compare.rule;
+  return conduct(request, options_.compare_timeout_s);
+}
+
+Outcome<Judge::CeilingTime> CudaJudge::time_trusted(const Subject& subject, const Case& the_case,
+                                                    int repeats, int) {
+  using Timed = Outcome<CeilingTime>;
+  TaskRequest request = request_for(TaskKind::time_only, subject, Stage::manual);
+  request.candidate.may_use_libraries = true;
+  request.timed_cases = {the_case};
+  request.rule = {.name = "time only", .pairs_per_process = repeats, .processes = 1};
+  std::error_code ignored;
+  const std::filesystem::path images = options_.task_folder / "images";
+  std::filesystem::create_directories(images, ignored);
+  const auto failed = [](Verdict verdict, const std::string& sentence) {
+    return Timed{std::nullopt, {verdict, sentence}};
+  };
+  const Result<AssembledTask> assembled = assemble_task(request, images);
+  if (!assembled.ok()) return failed(Verdict::engine_failed, assembled.error().text());
+  if (assembled->refused) return failed(assembled->refused->verdict, assembled->refused->reason);
+  const Result<TaskResult> result = run_task(*assembled, options_.screen_timeout_s);
+  if (!result.ok()) return failed(Verdict::engine_failed, result.error().text());
+  const auto time = result->case_ns.find(the_case.name);
+  if (time == result->case_ns.end())
+    return failed(result->evaluation.verdict, result->evaluation.reason);
+  CeilingTime ceiling{time->second, time->second, {}};
+  const auto least = result->case_least_ns.find(the_case.name);
+  if (least != result->case_least_ns.end()) ceiling.least_ns = least->second;
+  // What the plan noted, such as the work that a ceiling does.
+  const std::string& plan_hash = assembled->task.candidate.plan_of_case.at(the_case.name);
+  ceiling.notes = assembled->files.plans.at(plan_hash).notes;
+  return Timed{ceiling, {}};
+}
+
+}  // namespace kbeam
