@@ -1,5 +1,5 @@
-# kbeam_test_problem(NAME): tests problems/NAME with known_candidates_test.cpp. Every candidate file of the folder becomes
-# a module with default knobs; a new file needs no edit here. Candidates that link libraries are left to their own tests.
+# kbeam_test_problem(NAME [LIBRARY...]): tests problems/NAME with known_candidates_test.cpp. Every candidate file of the folder becomes
+# a module with default knobs; a new file needs no edit here. Baselines are linked with the libraries.
 function(kbeam_test_problem name)
   set(folder ${PROJECT_SOURCE_DIR}/problems/${name})
   set(modules ${CMAKE_CURRENT_BINARY_DIR}/${name}_modules)
@@ -17,6 +17,9 @@ function(kbeam_test_problem name)
     set(module kbeam_${name}_${output})
     add_library(${module} MODULE ${folder}/${candidate})
     target_link_libraries(${module} PRIVATE kbeam_contract)
+    if(candidate MATCHES "^baselines/")
+      target_link_libraries(${module} PRIVATE ${ARGN})
+    endif()
     target_compile_options(${module} PRIVATE -O2 -march=native -fopenmp-simd)
     set_target_properties(${module} PROPERTIES PREFIX "" OUTPUT_NAME ${output} LIBRARY_OUTPUT_DIRECTORY ${modules})
     add_dependencies(${test} ${module})

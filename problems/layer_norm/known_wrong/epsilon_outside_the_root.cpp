@@ -1,0 +1,34 @@
+// expect: wrong_value
+// caught by: element_error on small_variance
+// The epsilon is added to the deviation instead of the variance.
+#include <kbeam/candidate.h>
+
+#include <cmath>
+#include <cstdint>
+
+namespace {
+
+void normalise_rows(kbeam::Range rows, const float* x_all, const float* gamma, const float* beta,
+                    float* y_all, std::int64_t columns) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    const float* const x = x_all + row * columns;
+    float* const y = y_all + row * columns;
+    double total = 0, squares = 0;
+    for (std::int64_t j = 0; j < columns; ++j) total += x[j];
+    const double mean = total / static_cast<double>(columns);
+    for (std::int64_t j = 0; j < columns; ++j) squares += (x[j] - mean) * (x[j] - mean);
+    const double inverse = 1 / (std::sqrt(squares / static_cast<double>(columns)) + 1e-5f);
+    for (std::int64_t j = 0; j < columns; ++j)
+      y[j] = static_cast<float>((x[j] - mean) * inverse * gamma[j] + beta[j]);
+  }
+}
+
+}  // namespace
+
+KBEAM_PLAN(plan, args) {
+  const auto x = args.input<float>("x");
+  const auto gamma = args.input<float>("gamma");
+  const auto beta = args.input<float>("beta");
+  const auto y = args.output<float>("y");
+  plan.parallel_for(x.dim(0), 0, normalise_rows, x, gamma, beta, y, x.dim(1));
+}

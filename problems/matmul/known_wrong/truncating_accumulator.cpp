@@ -1,0 +1,43 @@
+// expect: wrong_value
+// caught by: element_error on positive
+// Each sum is cut off after 22 bits: harmless on terms of either sign, a drift on positive ones.
+#include <kbeam/candidate.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace {
+
+struct Shape {
+  std::int64_t m, n, k;
+};
+
+float cut(float value) {
+  if (!std::isfinite(value)) return value;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & 0xfffffffcu);
+}
+
+void multiply_rows(kbeam::Range rows, const float* a_all, const float* b_all, float* c_all,
+                   Shape s) {
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    const float* const a = a_all + row * s.k;
+    const float* const b = b_all + row / s.m * s.k * s.n;
+    float* const c = c_all + row * s.n;
+    for (std::int64_t j = 0; j < s.n; ++j) {
+      float sum = 0;
+      for (std::int64_t l = 0; l < s.k; ++l) sum = cut(sum + a[l] * b[l * s.n + j]);
+      c[j] = sum;
+    }
+  }
+}
+
+}  // namespace
+
+KBEAM_PLAN(plan, args) {
+  const auto a = args.input<float>("A");
+  const auto b = args.input<float>("B");
+  const auto c = args.output<float>("C");
+  const Shape shape{c.dim(1), c.dim(2), a.dim(2)};
+  plan.parallel_for(c.dim(0) * shape.m, 0, multiply_rows, a, b, c, shape);
+}
