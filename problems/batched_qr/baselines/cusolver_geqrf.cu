@@ -1,0 +1,17 @@
+// cuSOLVER's sgeqrf, one matrix after the other, on H after a copy of A: what torch.geqrf calls for
+// large matrices. A baseline; nothing here is tuned.
+// pointers: H, tau; numbers: m, n, lda, batch, floats from one H to the next, from one tau to the
+// next.
+#include <kbeam/candidate.h>
+
+#include <algorithm>
+
+KBEAM_PLAN(plan, args) {
+  const auto a = args.input<float>("A");
+  const auto h = args.output<float>("H");
+  const auto tau = args.output<float>("tau");
+  const std::int64_t batch = a.dim(0), m = a.dim(1), n = a.dim(2);
+  plan.copy(h, a, batch * m * n);
+  plan.vendor_call("cusolver.sgeqrf", {h.place, tau.place},
+                   {m, n, m, batch, m * n, std::min(m, n)});
+}
