@@ -1,5 +1,6 @@
-// Makes launch plans: runs the plan function of a built .cu in kbeam-planner, sandboxed, twice, and
-// accepts only a plan that is the same both times and within limits. No GPU, no driver.
+// Makes launch plans: runs the plan function of a built .cu in kbeam-planner, sandboxed, in two
+// fresh processes, and accepts only a plan that is the same every time and within limits. No GPU,
+// no driver, no CUDA toolkit.
 #pragma once
 
 #include <cstdint>
@@ -14,49 +15,51 @@
 #include "model/launch_plan.h"
 #include "model/problem.h"
 #include "model/verdict.h"
+#include "target/cuda/plan_mistakes.h"
 
 namespace kbeam {
-
-enum class PlanEntry { candidate, generate, check };
 
 struct PlanRequest {
   std::filesystem::path module;  // the shared object that nvcc made
   PlanEntry entry = PlanEntry::candidate;
   std::vector<TensorShape> tensors;
   AxisValues axes;
-  std::map<std::string, std::string> texts;        // "family", "grade", "depth"
-  std::map<std::string, KernelResources> kernels;  // by mangled name; may be empty
+  std::map<std::string, std::string> texts;  // "family", "grade", "depth": problem plans
+  // By mangled name, as the compiler reported them; what is not here is read from the image.
+  std::map<std::string, KernelResources> kernels;
   bool may_use_libraries = false;
 };
 
 struct PlannerOptions {
   std::filesystem::path planner;             // the kbeam-planner binary
   std::filesystem::path device_description;  // JSON
-  double timeout_s = 10;
+  double timeout_s = 10;                     // of one process, all its plans together
   std::int64_t memory_bytes = 2LL << 30;
-  int most_nodes = 20000;
-  std::int64_t most_scratch_bytes = 32LL << 30;
-  std::int64_t most_table_bytes = 64LL << 20;
+  PlanLimits limits;
 };
 
-// A plan, or why there is none: bad_plan (the candidate's), not supported, crashed, timed_out.
+// A plan, or why there is none. The verdict is the candidate's (bad_plan, crashed, timed_out,
+// over_memory, broke_sandbox, refused_object), or not_supported: nobody's.
 struct Planned {
   Verdict verdict = Verdict::engine_failed;  // accepted: `plan` is there
-  bool not_supported = false;
   std::string sentence;
   std::optional<LaunchPlan> plan;
-  std::string image;  // the fat binary's bytes
+  std::string image;  // the fat binary's bytes; empty: the plan launches no kernel of its own
+  std::vector<std::string> writable_variables;  // of the image; only ever non-empty when refused
 };
 
-// Plans every request of one module in one sandboxed process (twice): starting it costs more than
-// planning.
+// One answer a request, in the same order. All requests of one module are planned in one process
+// (and again, in another order, in a second one): starting it costs more than planning. The image
+// is read from the module by the engine itself, never taken from the process.
 Result<std::vector<Planned>> make_launch_plans(const PlannerOptions& options,
                                                const std::vector<PlanRequest>& requests);
 
-// What the engine itself checks of a plan before anybody runs it; empty when it may run: buffers
-// and offsets in range, nothing written to an input, shared memory and threads within the device's
-// limits, every kernel in the image, nodes in order.
-std::vector<std::string> find_plan_mistakes(const LaunchPlan& plan, const kbeam_device& device,
-                                            const PlannerOptions& limits);
+// The description, and its hash as plans carry it.
+struct DeviceDescription {
+  std::string name;
+  kbeam_device device{};
+  std::string hash;
+};
+Result<DeviceDescription> read_device_description(const std::filesystem::path& path);
 
 }  // namespace kbeam
