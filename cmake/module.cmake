@@ -1,25 +1,34 @@
 # What the sanitizer build builds: every test of an engine module.
 add_custom_target(engine_tests)
 
-# kbeam_module(NAME SOURCES ... LINKS ... TESTS ... TEST_LINKS ...)
+# kbeam_module(NAME SOURCES ... LINKS ... TESTS ... CUDA_TESTS ... TEST_LINKS ...)
 # One engine module: the library kbeam_NAME whose link line is the dependency rule, and its tests beside the sources.
+# CUDA_TESTS are built and run where the toolkit is (label cuda).
 function(kbeam_module name)
-  cmake_parse_arguments(MODULE "" "" "SOURCES;LINKS;TESTS;TEST_LINKS" ${ARGN})
+  cmake_parse_arguments(MODULE "" "" "SOURCES;LINKS;TESTS;CUDA_TESTS;TEST_LINKS" ${ARGN})
   set(target kbeam_${name})
   add_library(${target} STATIC ${MODULE_SOURCES})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/engine)
   target_link_libraries(${target} PUBLIC ${MODULE_LINKS})
   kbeam_compile_options(${target})
   if(KBEAM_BUILD_TESTS AND MODULE_TESTS)
-    add_executable(${target}_test ${MODULE_TESTS})
-    set_target_properties(${target}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-    target_link_libraries(${target}_test PRIVATE ${target} ${MODULE_TEST_LINKS} GTest::gmock_main)
-    target_compile_definitions(${target}_test PRIVATE KBEAM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-                               KBEAM_BINARY_DIR="${CMAKE_BINARY_DIR}")
-    kbeam_compile_options(${target}_test)
-    gtest_discover_tests(${target}_test DISCOVERY_MODE PRE_TEST PROPERTIES LABELS engine TIMEOUT 300)
+    kbeam_module_test(${target}_test engine SOURCES ${MODULE_TESTS} LINKS ${target} ${MODULE_TEST_LINKS})
     add_dependencies(engine_tests ${target}_test)
   endif()
+  if(KBEAM_BUILD_TESTS AND KBEAM_CUDA AND MODULE_CUDA_TESTS)
+    kbeam_module_test(${target}_cuda_test cuda SOURCES ${MODULE_CUDA_TESTS} LINKS ${target} ${MODULE_TEST_LINKS})
+  endif()
+endfunction()
+
+function(kbeam_module_test test label)
+  cmake_parse_arguments(TEST "" "" "SOURCES;LINKS" ${ARGN})
+  add_executable(${test} ${TEST_SOURCES})
+  set_target_properties(${test} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_link_libraries(${test} PRIVATE ${TEST_LINKS} GTest::gmock_main)
+  target_compile_definitions(${test} PRIVATE KBEAM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                             KBEAM_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  kbeam_compile_options(${test})
+  gtest_discover_tests(${test} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${label} TIMEOUT 300)
 endfunction()
 
 function(kbeam_compile_options target)

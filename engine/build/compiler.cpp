@@ -1,5 +1,5 @@
 // g++ and clang++. A build is: rules on the source, cache, compile, rules on the object, link,
-// rules on the module.
+// rules on the module. For a .cu the steps from compile on are cuda_build.h's.
 #include "build/compiler.h"
 
 #include <algorithm>
@@ -17,9 +17,11 @@
 #include "build/build_cache.h"
 #include "build/compiler_run.h"
 #include "build/compiler_sandbox.h"
+#include "build/cuda_build.h"
 #include "build/knob_value.h"
 #include "build/object_rules.h"
 #include "build/prelude.h"
+#include "build/source_language.h"
 #include "build/source_rules.h"
 #include "build/source_scan.h"
 #include "build/toolchain.h"
@@ -45,20 +47,22 @@ Artifact failed(Verdict verdict, const std::string& reason) {
 // Every candidate is compiled under one name, so that equal sources are equal builds; people see
 // their own name.
 void show_name(Artifact& artifact, const std::string& source_name) {
+  const bool is_cuda = language_of(source_name) == SourceLanguage::cuda;
+  const std::string_view inner = is_cuda ? CudaBuild::kCandidateName : kSourceName;
   for (std::string* text : {&artifact.log, &artifact.reason}) {
-    const std::string_view inner = kSourceName;
     for (std::size_t at = text->find(inner); at != std::string::npos;
          at = text->find(inner, at + source_name.size()))
       text->replace(at, inner.size(), source_name);
   }
 }
 
-Result<std::string> hash_folder(const fs::path& folder, std::string_view extension) {
+Result<std::string> hash_folder(const fs::path& folder, const Words& extensions) {
   std::vector<fs::path> files;
   std::error_code trouble;
   for (auto entry = fs::recursive_directory_iterator(folder, trouble);
        !trouble && entry != fs::end(entry); entry.increment(trouble))
-    if (entry->is_regular_file() && entry->path().extension() == extension)
+    if (entry->is_regular_file() &&
+        std::count(extensions.begin(), extensions.end(), entry->path().extension()) > 0)
       files.push_back(entry->path());
   if (trouble)
     return Error{ErrorCode::not_found, "read the headers in " + folder.string(), trouble.message(),
@@ -88,25 +92,6 @@ std::optional<std::string> find_knob_mistake(const BuildRequest& request) {
   return std::nullopt;
 }
 
-// `repeatable`: the same inputs give this artifact again, so that it may be cached.
-struct Built {
-  Artifact artifact;
-  bool repeatable = true;
-};
-
-Built not_built(ProcessOutcome outcome, const BuildLimits& limits) {
-  BuildFailure failure = explain_failure(outcome, limits);
-  return {.artifact = {.verdict = failure.verdict,
-                       .log = std::move(outcome.output),
-                       .reason = std::move(failure.reason)},
-          .repeatable = failure.repeatable};
-}
-
-Built refused(const std::string& reason, std::string log) {
-  return {
-      .artifact = {.verdict = Verdict::refused_object, .log = std::move(log), .reason = reason}};
-}
-
 class GccCompiler final : public Compiler {
  public:
   GccCompiler(Options options, Toolchain toolchain, CompilerSandbox sandbox,
@@ -122,6 +107,7 @@ class GccCompiler final : public Compiler {
   Result<Artifact> build(const BuildRequest& request) override;
   Result<fs::path> build_problem(const fs::path& code) override;
   const std::string& version() const override { return toolchain_.version; }
+  Result<std::string> cuda_version() override;
   Words candidate_flags() const override;
   Words weaknesses() const override { return sandbox_.weaknesses(); }
 
@@ -133,8 +119,12 @@ class GccCompiler final : public Compiler {
   Words link_flags(const Words& libraries) const;
   Result<Artifact> find_or_build(const BuildRequest& request);
   void hash_surroundings(Hasher& hasher, const Words& flags) const;
-  std::string key_of(const BuildRequest& request) const;
+  Result<const CudaBuild*> cuda();  // made on first use
+  Result<std::string> key_of(const BuildRequest& request);
+  void hash_cuda(Hasher& hasher, const CudaBuild& build) const;
   Result<Artifact> build_new(const std::string& key, const BuildRequest& request);
+  Result<fs::path> build_cuda_problem(const fs::path& source);
+  Result<fs::path> keep_problem(CacheDraft draft, const fs::path& source, Built built);
   Result<Built> compile_in(const fs::path& folder, const BuildRequest& request);
   Result<Built> link_in(const fs::path& folder, const Words& libraries, std::string log) const;
   enum class Urgency { awaited, ahead };  // somebody waits for it; built ahead of a measurement
@@ -151,6 +141,8 @@ class GccCompiler final : public Compiler {
   BuildCache cache_;
   std::mutex prelude_mutex_;
   std::map<Words, Prelude> preludes_;
+  std::mutex cuda_mutex_;
+  std::optional<CudaBuild> cuda_;
 };
 
 Words GccCompiler::language_flags() const {
@@ -184,13 +176,43 @@ void GccCompiler::hash_surroundings(Hasher& hasher, const Words& flags) const {
   for (const std::string& flag : flags) hasher.field(flag);
 }
 
-std::string GccCompiler::key_of(const BuildRequest& request) const {
-  Words flags = language_flags();
-  append(flags, request.flags);
-  append(flags, link_flags(request.link));
+void GccCompiler::hash_cuda(Hasher& hasher, const CudaBuild& build) const {
+  hasher.field(contract_hash_);
+  build.hash_surroundings(hasher);
+}
+
+Result<const CudaBuild*> GccCompiler::cuda() {
+  const std::lock_guard lock(cuda_mutex_);
+  if (!cuda_) {
+    ASSIGN_OR_RETURN(cuda_, CudaBuild::make({.command = options_.cuda_command,
+                                             .architectures = options_.cuda_architectures,
+                                             .contract_include = options_.contract_include,
+                                             .limits = options_.cuda_limits,
+                                             .idle_priority = options_.idle_priority,
+                                             .cancelled = options_.cancelled},
+                                            toolchain_));
+  }
+  return &*cuda_;
+}
+
+Result<std::string> GccCompiler::cuda_version() {
+  ASSIGN_OR_RETURN(const CudaBuild* const build, cuda());
+  return build->version();
+}
+
+Result<std::string> GccCompiler::key_of(const BuildRequest& request) {
   Hasher hasher;
-  hasher.field("candidate 2");
-  hash_surroundings(hasher, flags);
+  if (language_of(request.source_name) == SourceLanguage::cuda) {
+    ASSIGN_OR_RETURN(const CudaBuild* const build, cuda());
+    hash_cuda(hasher.field("cuda candidate 1"), *build);
+    hasher.field(static_cast<std::int64_t>(request.flags.size()));
+    for (const std::string& flag : request.flags) hasher.field(flag);
+  } else {
+    Words flags = language_flags();
+    append(flags, request.flags);
+    append(flags, link_flags(request.link));
+    hash_surroundings(hasher.field("candidate 2"), flags);
+  }
   hasher.field(request.source).field(static_cast<std::int64_t>(request.knobs.size()));
   for (const auto& [name, value] : request.knobs) hasher.field(name).field(value);
   return hasher.hex();
@@ -239,12 +261,12 @@ Result<Artifact> GccCompiler::find_or_build(const BuildRequest& request) {
     return failed(Verdict::build_failed, *mistake);
   const SourceOrigin origin =
       request.link.empty() ? SourceOrigin::candidate : SourceOrigin::baseline;
-  if (const auto refusal = find_refusal(request.source, origin);
+  if (const auto refusal = find_refusal(request.source, origin, language_of(request.source_name));
       refusal && defence_is_on(Defence::source_rules))
     return failed(
         Verdict::refused_object,
         request.source_name + ":" + std::to_string(refusal->line) + ": " + refusal->sentence);
-  const std::string key = key_of(request);
+  ASSIGN_OR_RETURN(const std::string key, key_of(request));
   std::optional<Artifact> artifact = cache_.find(key);
   if (!artifact) {
     ASSIGN_OR_RETURN(artifact, build_new(key, request));
@@ -267,6 +289,10 @@ Result<Artifact> GccCompiler::build_new(const std::string& key, const BuildReque
 }
 
 Result<Built> GccCompiler::compile_in(const fs::path& folder, const BuildRequest& request) {
+  if (language_of(request.source_name) == SourceLanguage::cuda) {
+    ASSIGN_OR_RETURN(const CudaBuild* const build, cuda());
+    return build->build_candidate(folder, request);
+  }
   ASSIGN_OR_RETURN(const Prelude prelude, prelude_for(request.flags));
   RETURN_IF_ERROR(write_file(folder / kSourceName, request.source));
   Words arguments = language_flags();
@@ -311,28 +337,53 @@ Result<Built> GccCompiler::link_in(const fs::path& folder, const Words& librarie
 
 Result<fs::path> GccCompiler::build_problem(const fs::path& code) {
   const fs::path source = fs::absolute(code);
+  if (language_of(source.string()) == SourceLanguage::cuda) return build_cuda_problem(source);
   const fs::path home = source.parent_path();
   ASSIGN_OR_RETURN(const std::string text, read_file(source));
-  ASSIGN_OR_RETURN(const std::string headers, hash_folder(home, ".h"));
+  ASSIGN_OR_RETURN(const std::string headers, hash_folder(home, {".h"}));
   Words flags = language_flags();
   append(flags, link_flags({}));
   Hasher hasher;
   hasher.field("problem 1").field(text).field(headers);
   hash_surroundings(hasher, flags);
-  Artifact artifact{.verdict = Verdict::accepted, .key = hasher.hex()};
-  if (const auto known = cache_.find(artifact.key)) return known->module;
+  const std::string key = hasher.hex();
+  if (const auto known = cache_.find(key)) return known->module;
 
   ASSIGN_OR_RETURN(CacheDraft draft, cache_.start());
   append(flags, {source.string(), "-o", (draft.folder() / BuildCache::kModuleName).string()});
   ASSIGN_OR_RETURN(
-      const ProcessOutcome outcome,
+      ProcessOutcome outcome,
       run(std::move(flags), draft.folder(), {home, options_.contract_include}, Urgency::awaited));
-  if (outcome.exit_code != 0)
+  Built built =
+      outcome.exit_code != 0
+          ? not_built(std::move(outcome), options_.limits)
+          : Built{.artifact = {.verdict = Verdict::accepted, .log = std::move(outcome.output)}};
+  built.artifact.key = key;
+  return keep_problem(std::move(draft), source, std::move(built));
+}
+
+Result<fs::path> GccCompiler::build_cuda_problem(const fs::path& source) {
+  ASSIGN_OR_RETURN(const CudaBuild* const build, cuda());
+  ASSIGN_OR_RETURN(const std::string text, read_file(source));
+  ASSIGN_OR_RETURN(const std::string headers, hash_folder(source.parent_path(), {".h", ".cuh"}));
+  Hasher hasher;
+  hasher.field("cuda problem 1").field(text).field(headers);
+  hash_cuda(hasher, *build);
+  const std::string key = hasher.hex();
+  if (const auto known = cache_.find(key)) return known->module;
+
+  ASSIGN_OR_RETURN(CacheDraft draft, cache_.start());
+  ASSIGN_OR_RETURN(Built built, build->build_problem(draft.folder(), source));
+  built.artifact.key = key;
+  return keep_problem(std::move(draft), source, std::move(built));
+}
+
+Result<fs::path> GccCompiler::keep_problem(CacheDraft draft, const fs::path& source, Built built) {
+  if (built.artifact.verdict != Verdict::accepted)
     return Error{ErrorCode::bad_input, "compile " + source.string(),
-                 explain_failure(outcome, options_.limits).reason + "\n" + outcome.output,
-                 "correct the problem's code"};
-  artifact.log = printable(outcome.output);
-  ASSIGN_OR_RETURN(const Artifact kept, cache_.keep(std::move(draft), std::move(artifact)));
+                 built.artifact.reason + "\n" + built.artifact.log, "correct the problem's code"};
+  built.artifact.log = printable(built.artifact.log);
+  ASSIGN_OR_RETURN(const Artifact kept, cache_.keep(std::move(draft), std::move(built.artifact)));
   return kept.module;
 }
 
@@ -347,8 +398,8 @@ Result<std::unique_ptr<Compiler>> Compiler::make(Options options) {
     return Error{ErrorCode::io, "make the build cache " + options.cache.string(), trouble.message(),
                  "check free space and permissions, or choose another cache with XDG_CACHE_HOME"};
   ASSIGN_OR_RETURN(Toolchain toolchain, find_toolchain(options.command, options.march));
-  ASSIGN_OR_RETURN(std::string contract_hash, hash_folder(options.contract_include, ".h"));
-  CompilerSandbox sandbox = CompilerSandbox::detect(toolchain.prefix());
+  ASSIGN_OR_RETURN(std::string contract_hash, hash_folder(options.contract_include, {".h"}));
+  CompilerSandbox sandbox = CompilerSandbox::detect({toolchain.prefix()});
   auto compiler = std::make_unique<GccCompiler>(std::move(options), std::move(toolchain),
                                                 std::move(sandbox), std::move(contract_hash));
   if (const auto prelude = compiler->prelude_for({}); !prelude.ok()) return prelude.error();

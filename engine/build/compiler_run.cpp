@@ -11,8 +11,6 @@
 namespace kbeam {
 namespace {
 
-constexpr std::size_t kLogBytes = 64 * 1024;
-
 std::string seconds(double value) {
   std::string text = std::to_string(value);
   text.erase(text.find_last_not_of('0') + 1);
@@ -22,7 +20,9 @@ std::string seconds(double value) {
 
 // "a.cpp:3:5: error: no such thing" -> "a.cpp:3:5: no such thing".
 std::string first_error(std::string_view log) {
-  constexpr std::string_view kMarks[] = {"fatal error: ", "error: ", "undefined reference to"};
+  // The last two are ptxas's and nvcc's.
+  constexpr std::string_view kMarks[] = {"fatal error: ", "error: ", "undefined reference to",
+                                         "error   : ", "fatal   : "};
   while (!log.empty()) {
     const std::string_view line = log.substr(0, std::min(log.find('\n'), log.size()));
     for (const std::string_view mark : kMarks) {
@@ -88,7 +88,7 @@ Result<ProcessOutcome> run_compiler(const Toolchain& toolchain, const CompilerSa
                       .timeout_s = limits.timeout_s,
                       .memory_bytes = limits.memory_bytes,
                       .file_bytes = limits.output_bytes,
-                      .output_limit_bytes = kLogBytes,
+                      .output_limit_bytes = run.log_bytes,
                       .idle_priority = run.idle_priority,
                       .cancelled = run.cancelled,
                       .before_exec = std::move(hook)});
@@ -117,6 +117,19 @@ BuildFailure explain_failure(const ProcessOutcome& outcome, const BuildLimits& l
     return {Verdict::build_failed, "the compiler met an error of its own: " + first_error(log),
             true};
   return {Verdict::build_failed, first_error(log), true};
+}
+
+Built not_built(ProcessOutcome outcome, const BuildLimits& limits) {
+  BuildFailure failure = explain_failure(outcome, limits);
+  return {.artifact = {.verdict = failure.verdict,
+                       .log = std::move(outcome.output),
+                       .reason = std::move(failure.reason)},
+          .repeatable = failure.repeatable};
+}
+
+Built refused(const std::string& reason, std::string log) {
+  return {
+      .artifact = {.verdict = Verdict::refused_object, .log = std::move(log), .reason = reason}};
 }
 
 std::string printable(std::string_view text) {

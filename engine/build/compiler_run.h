@@ -12,6 +12,7 @@
 #include "build/compiler.h"
 #include "build/compiler_sandbox.h"
 #include "build/toolchain.h"
+#include "model/candidate.h"
 #include "model/verdict.h"
 
 namespace kbeam {
@@ -24,6 +25,7 @@ struct CompilerRun {
   BuildLimits limits;
   bool idle_priority = false;
   std::function<bool()> cancelled;
+  std::size_t log_bytes = 64 * 1024;  // more is cut
 };
 
 Result<ProcessOutcome> run_compiler(const Toolchain& toolchain, const CompilerSandbox& sandbox,
@@ -36,6 +38,15 @@ struct BuildFailure {
 };
 // For an outcome that is no success.
 BuildFailure explain_failure(const ProcessOutcome& outcome, const BuildLimits& limits);
+
+// What a build ended with. `repeatable`: the same inputs give this artifact again, so that it may
+// be cached.
+struct Built {
+  Artifact artifact;
+  bool repeatable = true;
+};
+Built not_built(ProcessOutcome outcome, const BuildLimits& limits);
+Built refused(const std::string& reason, std::string log);
 
 // Text that a candidate had a hand in, made safe for terminals and JSON: bytes that are no UTF-8
 // and control characters other than line ends and tabs become '?'.

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "base/process.h"
 
@@ -104,9 +105,9 @@ bool works(const std::function<bool()>& hook) {
 
 }  // namespace
 
-CompilerSandbox CompilerSandbox::detect(const fs::path& toolchain) {
+CompilerSandbox CompilerSandbox::detect(std::vector<fs::path> toolchains) {
   CompilerSandbox sandbox;
-  sandbox.toolchain_ = toolchain;
+  sandbox.toolchains_ = std::move(toolchains);
   sandbox.private_network_ = works(leave_network);
   if (!sandbox.private_network_)
     sandbox.weaknesses_.emplace_back(
@@ -129,7 +130,8 @@ Result<std::function<bool()>> CompilerSandbox::confine(const Access& access) con
     bool sound = ruleset->descriptor() >= 0;
     for (const char* system : {"/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache"})
       sound = sound && ruleset->allow(system, kRead | LANDLOCK_ACCESS_FS_EXECUTE);
-    sound = sound && ruleset->allow(toolchain_, kRead | LANDLOCK_ACCESS_FS_EXECUTE);
+    for (const fs::path& toolchain : toolchains_)
+      sound = sound && ruleset->allow(toolchain, kRead | LANDLOCK_ACCESS_FS_EXECUTE);
     sound = sound && ruleset->allow("/dev/null", kRead | LANDLOCK_ACCESS_FS_WRITE_FILE);
     for (const fs::path& path : access.read) sound = sound && ruleset->allow(path, kRead);
     sound = sound && ruleset->allow(access.write,

@@ -13,8 +13,9 @@ namespace kbeam {
 
 class CompilerSandbox {
  public:
-  // Tries each layer once in a child. `toolchain`: the folder that holds the compiler's bin/.
-  static CompilerSandbox detect(const std::filesystem::path& toolchain);
+  // Tries each layer once in a child. `toolchains`: folders that hold the programs of a build in
+  // their bin/, beside those of the system.
+  static CompilerSandbox detect(std::vector<std::filesystem::path> toolchains);
 
   const std::vector<std::string>& weaknesses() const { return weaknesses_; }
 
@@ -27,7 +28,7 @@ class CompilerSandbox {
   Result<std::function<bool()>> confine(const Access& access) const;
 
  private:
-  std::filesystem::path toolchain_;
+  std::vector<std::filesystem::path> toolchains_;
   int landlock_version_ = 0;  // 0: none
   bool private_network_ = false;
   std::vector<std::string> weaknesses_;

@@ -363,7 +363,7 @@ TEST_P(CompilerTest, compiles_problem_code_and_reports_its_errors) {
 TEST_P(CompilerTest, the_prelude_is_really_used) {
   const auto toolchain = find_toolchain(GetParam(), "native");
   ASSERT_TRUE(toolchain.ok());
-  const CompilerSandbox sandbox = CompilerSandbox::detect(toolchain->prefix());
+  const CompilerSandbox sandbox = CompilerSandbox::detect({toolchain->prefix()});
   const std::vector<std::string> flags = {"-std=c++20", "-O1", "-I", kContract};
   const auto prelude = make_prelude({.toolchain = *toolchain,
                                      .sandbox = sandbox,
@@ -394,7 +394,7 @@ TEST_P(CompilerTest, the_prelude_is_really_used) {
 TEST_P(CompilerTest, the_compiler_sees_its_own_files_only) {
   const auto toolchain = find_toolchain(GetParam(), "native");
   ASSERT_TRUE(toolchain.ok());
-  const CompilerSandbox sandbox = CompilerSandbox::detect(toolchain->prefix());
+  const CompilerSandbox sandbox = CompilerSandbox::detect({toolchain->prefix()});
   if (!sandbox.weaknesses().empty()) GTEST_SKIP() << sandbox.weaknesses().front();
   const auto inside = make_temporary_folder(shared_cache(), "inside-");
   const auto outside = make_temporary_folder(shared_cache(), "outside-");

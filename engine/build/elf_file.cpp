@@ -68,6 +68,7 @@ class Reader {
                          .flags = raw->sh_flags,
                          .size = raw->sh_size,
                          .link = raw->sh_link,
+                         .info = raw->sh_info,
                          .entry_size = raw->sh_entsize};
       if (raw->sh_type != SHT_NOBITS && raw->sh_type != SHT_NULL) {
         if (raw->sh_offset > bytes_.size() || bytes_.size() - raw->sh_offset < raw->sh_size)
@@ -101,15 +102,27 @@ class Reader {
 
   bool read_symbols() {
     const ElfSection* table = find_section(SHT_SYMTAB);
-    if (table == nullptr) table = find_section(SHT_DYNSYM);
+    const ElfSection* versions = nullptr;
+    if (table == nullptr) {
+      table = find_section(SHT_DYNSYM);
+      versions = find_section(SHT_GNU_versym);
+    }
     if (table == nullptr) return true;
     for (std::uint64_t offset = 0; offset < table->content.size(); offset += sizeof(Elf64_Sym)) {
       const auto raw = at<Elf64_Sym>(table->content, offset);
       if (!raw) return false;
+      // 0 is a local symbol, 1 a global one without a version.
+      const std::uint64_t number = offset / sizeof(Elf64_Sym);
+      const auto version = versions == nullptr
+                               ? std::nullopt
+                               : at<Elf64_Versym>(versions->content, number * sizeof(Elf64_Versym));
       file_.symbols.push_back({.name = text_at(strings_of(*table), raw->st_name),
                                .bind = static_cast<unsigned char>(ELF64_ST_BIND(raw->st_info)),
                                .type = static_cast<unsigned char>(ELF64_ST_TYPE(raw->st_info)),
-                               .defined = raw->st_shndx != SHN_UNDEF});
+                               .defined = raw->st_shndx != SHN_UNDEF,
+                               .section = raw->st_shndx,
+                               .value = raw->st_value,
+                               .has_version = version && (*version & 0x7fff) > 1});
     }
     return true;
   }
@@ -136,7 +149,10 @@ class Reader {
            offset += sizeof(Elf64_Rela)) {
         const auto raw = at<Elf64_Rela>(section.content, offset);
         if (!raw) return false;
-        file_.relocation_types.push_back(static_cast<std::uint32_t>(ELF64_R_TYPE(raw->r_info)));
+        file_.relocations.push_back({.type = static_cast<std::uint32_t>(ELF64_R_TYPE(raw->r_info)),
+                                     .symbol = static_cast<std::uint32_t>(ELF64_R_SYM(raw->r_info)),
+                                     .addend = raw->r_addend,
+                                     .target = section.info});
       }
     }
     return true;

@@ -16,6 +16,7 @@ struct ElfSection {
   std::uint64_t flags = 0;  // SHF_...
   std::uint64_t size = 0;
   std::uint32_t link = 0;
+  std::uint32_t info = 0;
   std::uint64_t entry_size = 0;
   std::string_view content;  // empty for SHT_NOBITS
 };
@@ -25,6 +26,9 @@ struct ElfSymbol {
   unsigned char bind = 0;  // STB_...
   unsigned char type = 0;  // STT_...
   bool defined = false;
+  std::uint16_t section = 0;
+  std::uint64_t value = 0;
+  bool has_version = false;  // of .dynsym: some library promises it by version
 };
 
 struct ElfSegment {
@@ -38,13 +42,20 @@ struct ElfDynamic {
   std::string text;  // of tags whose value is a string
 };
 
+struct ElfRelocation {
+  std::uint32_t type = 0;    // R_...
+  std::uint32_t symbol = 0;  // index into the symbols
+  std::int64_t addend = 0;
+  std::uint32_t target = 0;  // the section that is patched
+};
+
 struct ElfFile {
   std::uint16_t type = 0;  // ET_REL, ET_DYN
   std::vector<ElfSection> sections;
   std::vector<ElfSymbol> symbols;  // of .symtab, and of .dynsym when there is no .symtab
   std::vector<ElfSegment> segments;
   std::vector<ElfDynamic> dynamic;
-  std::vector<std::uint32_t> relocation_types;  // of every SHT_RELA section
+  std::vector<ElfRelocation> relocations;  // of every SHT_RELA section
 };
 
 // `bytes` must outlive the result. Nothing for what is no well-formed ELF file of this machine.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <vector>
 
@@ -36,6 +37,18 @@ constexpr std::array<std::string_view, 10> kArchitectureHeaders = {
     "arm_neon.h",  "arm_sve.h",   "x86intrin.h", "xmmintrin.h", "emmintrin.h",
     "pmmintrin.h", "tmmintrin.h", "smmintrin.h", "nmmintrin.h", "avxintrin.h"};
 
+// Of a .cu, beside those above. What lies in a folder is admitted as a whole: these hold no call
+// that the rules on the object would let pass.
+constexpr std::array<std::string_view, 12> kCudaHeaders = {
+    "cuda.h",         "cuda_bf16.h",
+    "cuda_fp16.h",    "cuda_fp4.h",
+    "cuda_fp6.h",     "cuda_fp8.h",
+    "cuda_runtime.h", "cooperative_groups.h",
+    "cuComplex.h",    "cuda_device_runtime_api.h",
+    "mma.h",          "vector_types.h"};
+constexpr std::array<std::string_view, 5> kCudaFolders = {"cooperative_groups/", "cuda/",
+                                                          "cub/block/", "cub/thread/", "cub/warp/"};
+
 constexpr std::array<std::string_view, 12> kPragmas = {"once",
                                                        "STDC",
                                                        "omp",
@@ -54,13 +67,23 @@ bool contains(const List& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-bool is_admitted_header(std::string_view name, SourceOrigin origin) {
+bool is_cuda_header(std::string_view name) {
+  return contains(kCudaHeaders, name) ||
+         std::any_of(kCudaFolders.begin(), kCudaFolders.end(),
+                     [&](std::string_view folder) { return name.starts_with(folder); });
+}
+
+bool is_admitted_header(std::string_view name, SourceOrigin origin, SourceLanguage language) {
   if (name.find("..") != std::string_view::npos || name.starts_with('/')) return false;
   if (origin == SourceOrigin::baseline || name.starts_with("kbeam/")) return true;
+  if (language == SourceLanguage::cuda && is_cuda_header(name)) return true;
   return contains(kStandardHeaders, name) || contains(kArchitectureHeaders, name);
 }
 
-bool is_admitted_pragma(std::string_view text) {
+bool is_admitted_pragma(std::string_view text, SourceLanguage language) {
+  if (language == SourceLanguage::cuda &&
+      (text.starts_with("nv_diag_") || text.starts_with("nv_diagnostic ")))
+    return true;
   return std::any_of(kPragmas.begin(), kPragmas.end(), [&](std::string_view pragma) {
     return text == pragma || (text.starts_with(pragma) && text[pragma.size()] == ' ');
   });
@@ -68,8 +91,8 @@ bool is_admitted_pragma(std::string_view text) {
 
 class Examiner {
  public:
-  Examiner(const std::vector<CppToken>& tokens, SourceOrigin origin)
-      : tokens_(tokens), origin_(origin) {}
+  Examiner(const std::vector<CppToken>& tokens, SourceOrigin origin, SourceLanguage language)
+      : tokens_(tokens), origin_(origin), language_(language) {}
 
   std::optional<SourceRefusal> run() {
     for (std::size_t i = 0; i < tokens_.size() && !refusal_; ++i) examine(i);
@@ -104,6 +127,11 @@ class Examiner {
                     "#embed is not allowed: a candidate is one text");
     if (directive.text == "import" || directive.text.starts_with("include"))
       return examine_header(i, directive);
+    const bool is_marker = directive.text.empty() && at(i + 1) != nullptr &&
+                           tokens_[i + 1].kind == Kind::number;  // # 7 "name"
+    if (language_ == SourceLanguage::cuda && (directive.text == "line" || is_marker))
+      return refuse(SourceRule::host_assembly, directive,
+                    "#line is not allowed: it would hide host code from the rules");
     if (directive.text != "pragma") return;
     std::string text;
     for (std::size_t k = i + 1; at(k) != nullptr && tokens_[k].kind != Kind::directive_end; ++k)
@@ -123,11 +151,12 @@ class Examiner {
   }
 
   void examine_header_name(const CppToken& name) {
-    if (name.text.starts_with('<') && is_admitted_header(name.content, origin_)) return;
+    if (name.text.starts_with('<') && is_admitted_header(name.content, origin_, language_)) return;
     refuse(SourceRule::header, name,
            "include of " + name.text +
                " is not allowed: a candidate includes only <kbeam/...> and the standard headers of "
-               "computation");
+               "computation" +
+               (language_ == SourceLanguage::cuda ? " and of device code" : ""));
   }
 
   void examine_question(std::size_t i) {
@@ -149,7 +178,7 @@ class Examiner {
   }
 
   void examine_pragma(const CppToken& where, const std::string& text) {
-    if (is_admitted_pragma(text)) return;
+    if (is_admitted_pragma(text, language_)) return;
     refuse(SourceRule::pragma, where, "#pragma " + text + " is not allowed");
   }
 
@@ -167,14 +196,66 @@ class Examiner {
 
   const std::vector<CppToken>& tokens_;
   SourceOrigin origin_;
+  SourceLanguage language_;
   std::optional<SourceRefusal> refusal_;
 };
 
+std::string_view take_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size()));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return line;
+}
+
+// `# 12 "name"` or `# 12`: what follows stands in line 12 of that file, or of the file before.
+struct LineMarker {
+  int line = 0;
+  std::optional<std::string_view> file;
+};
+
+std::optional<LineMarker> read_marker(std::string_view line) {
+  if (!line.starts_with("# ")) return std::nullopt;
+  line.remove_prefix(2);
+  LineMarker marker;
+  const auto [rest, trouble] = std::from_chars(line.data(), line.data() + line.size(), marker.line);
+  if (trouble != std::errc()) return std::nullopt;
+  const std::size_t open = line.find('"');
+  if (open != std::string_view::npos)
+    marker.file = line.substr(open + 1, line.rfind('"') - open - 1);
+  return marker;
+}
+
 }  // namespace
 
-std::optional<SourceRefusal> find_refusal(std::string_view source, SourceOrigin origin) {
+std::optional<SourceRefusal> find_refusal(std::string_view source, SourceOrigin origin,
+                                          SourceLanguage language) {
   const std::vector<CppToken> tokens = cpp_tokens(source);
-  return Examiner(tokens, origin).run();
+  return Examiner(tokens, origin, language).run();
+}
+
+std::optional<SourceRefusal> find_host_assembly(std::string_view host_half,
+                                                std::string_view source_name) {
+  std::string_view file;
+  int line_number = 0;
+  int switched_off = 0;  // depth of #if 0
+  while (!host_half.empty()) {
+    const std::string_view line = take_line(host_half);
+    if (const auto marker = read_marker(line)) {
+      line_number = marker->line;
+      if (marker->file) file = *marker->file;
+      continue;
+    }
+    if (line.starts_with("#if 0") || (switched_off > 0 && line.starts_with("#if")))
+      ++switched_off;
+    else if (switched_off > 0 && line.starts_with("#endif"))
+      --switched_off;
+    else if (switched_off == 0 && file == source_name)
+      for (const CppToken& token : cpp_tokens(line))
+        if (token.kind == Kind::identifier &&
+            (token.text == "asm" || token.text == "__asm" || token.text == "__asm__"))
+          return SourceRefusal{SourceRule::host_assembly, line_number,
+                               "assembly in host code is not allowed: PTX belongs to kernels"};
+  }
+  return std::nullopt;
 }
 
 }  // namespace kbeam

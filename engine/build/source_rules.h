@@ -7,9 +7,18 @@
 #include <string>
 #include <string_view>
 
+#include "build/source_language.h"
+
 namespace kbeam {
 
-enum class SourceRule { header, computed_include, embedded_file, pragma, build_time };
+enum class SourceRule {
+  header,
+  computed_include,
+  embedded_file,
+  pragma,
+  build_time,
+  host_assembly
+};
 
 struct SourceRefusal {
   SourceRule rule;
@@ -21,6 +30,13 @@ struct SourceRefusal {
 // both.
 enum class SourceOrigin { candidate, baseline };
 
-std::optional<SourceRefusal> find_refusal(std::string_view source, SourceOrigin origin);
+std::optional<SourceRefusal> find_refusal(std::string_view source, SourceOrigin origin,
+                                          SourceLanguage language = SourceLanguage::cpp);
+
+// Assembly in host code of a .cu: PTX belongs to kernels, and a plan needs neither. `host_half` is
+// what cudafe++ leaves for the host compiler, where device code is switched off with #if 0;
+// `source_name` is the name under which the candidate was compiled.
+std::optional<SourceRefusal> find_host_assembly(std::string_view host_half,
+                                                std::string_view source_name);
 
 }  // namespace kbeam

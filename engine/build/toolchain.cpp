@@ -13,9 +13,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_program(const fs::path& path) {
+  return ::access(path.c_str(), X_OK) == 0;
+}
+
 fs::path find_program(const std::string& command) {
   if (command.find('/') != std::string::npos)
-    return ::access(command.c_str(), X_OK) == 0 ? fs::absolute(command) : "";
+    return is_program(command) ? fs::absolute(command) : "";
   const char* path = std::getenv("PATH");
   std::string_view rest = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
   while (!rest.empty()) {
@@ -23,8 +27,7 @@ fs::path find_program(const std::string& command) {
     const fs::path candidate = fs::path(rest.substr(0, end)) / command;
     // A compiler wrapper such as ccache would write outside the build folder.
     const bool is_wrapper = candidate.string().find("ccache") != std::string::npos;
-    if (!is_wrapper && candidate.is_absolute() && ::access(candidate.c_str(), X_OK) == 0)
-      return candidate;
+    if (!is_wrapper && candidate.is_absolute() && is_program(candidate)) return candidate;
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return {};
@@ -62,6 +65,34 @@ Result<Toolchain> find_toolchain(const std::string& command, const std::string& 
   // Runs nothing: prints the commands that it would run, with native spelt out.
   ASSIGN_OR_RETURN(toolchain.target,
                    ask(toolchain, {"-march=" + march, "-###", "-E", "-x", "c++", "/dev/null"}));
+  return toolchain;
+}
+
+Result<Toolchain> find_cuda_toolchain(const std::string& command) {
+  Toolchain toolchain;
+  toolchain.program = find_program(command);
+  std::vector<fs::path> folders;
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char* folder = std::getenv(name)) folders.emplace_back(fs::path(folder) / "bin");
+  folders.emplace_back("/usr/local/cuda/bin");
+  for (const fs::path& folder : folders)
+    if (toolchain.program.empty() && is_program(folder / command))
+      toolchain.program = folder / command;
+  if (toolchain.program.empty())
+    return Error{
+        ErrorCode::unavailable, "find the CUDA compiler " + command, "there is no such program",
+        "install the CUDA toolkit 13 (nvcc alone is enough), and put its bin folder on the "
+        "PATH or name its folder in CUDA_HOME"};
+  // Its tools lie beside the real program.
+  std::error_code trouble;
+  if (const fs::path real = fs::canonical(toolchain.program, trouble); !trouble)
+    toolchain.program = real;
+  ASSIGN_OR_RETURN(const std::string answer, ask(toolchain, {"--version"}));
+  const std::size_t release = answer.find("release ");
+  if (release == std::string::npos)
+    return Error{ErrorCode::unavailable, "ask " + toolchain.program.string() + " for its version",
+                 answer.substr(0, 200), "install the CUDA toolkit 13"};
+  toolchain.version = "nvcc " + answer.substr(release, answer.find('\n', release) - release);
   return toolchain;
 }
 

@@ -22,4 +22,8 @@ struct Toolchain {
 
 Result<Toolchain> find_toolchain(const std::string& command, const std::string& march);
 
+// nvcc: as named, else on the PATH, else where CUDA_HOME, CUDA_PATH or the installer's usual folder
+// has it. It has no `target`.
+Result<Toolchain> find_cuda_toolchain(const std::string& command);
+
 }  // namespace kbeam
