@@ -182,6 +182,7 @@ static void walk(auto& visit, Is<TaskResult> auto& result) {
   visit("conditions", result.conditions);
   visit("output_hashes", result.output_hashes);
   visit("case_ns", result.case_ns);
+  visit("case_least_ns", result.case_least_ns);
   visit("case_samples_ns", result.case_samples_ns);
   visit("phase_s", result.phase_s);
   visit("wall_s", result.wall_s);

@@ -1,0 +1,513 @@
+#include "apps/worker/conductor.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/entropy.h"
+
+namespace kbeam {
+namespace {
+
+// One timed output in eight, at random, gets the full check instead of the quick one.
+constexpr std::uint64_t kFullCheckOneIn = 8;
+// The host's slope over replays may exceed the events' time by so much before they disagree: a
+// launch has a cost of its own on the host, and a busy host adds to it.
+constexpr double kSlopeFactor = 1.5;
+constexpr double kSlopeSlackNs = 10'000;
+constexpr int kSlopeAttempts = 3;
+// Replays between the two readings of a slope: about this long, within limits.
+constexpr double kSlopeSpanNs = 4e6;
+constexpr int kLeastSlopeRepeats = 4;
+constexpr int kMostSlopeRepeats = 400;
+
+}  // namespace
+
+// Adds the time of its life to a phase of the result.
+class Conductor::Phase {
+ public:
+  Phase(Conductor& conductor, const char* name)
+      : conductor_(conductor), name_(name), began_ns_(conductor.clock_.monotonic_ns()) {}
+  ~Phase() {
+    const double spent_s = static_cast<double>(conductor_.clock_.monotonic_ns() - began_ns_) * 1e-9;
+    conductor_.trial_->result().phase_s[name_] += spent_s;
+  }
+  Phase(const Phase&) = delete;
+  Phase& operator=(const Phase&) = delete;
+
+ private:
+  Conductor& conductor_;
+  const char* name_;
+  std::int64_t began_ns_;
+};
+
+Conductor::Conductor(const LoadedTask& task, ConductorOptions options, ConductorTools tools,
+                     const Clock& clock)
+    : task_(task), options_(std::move(options)), tools_(std::move(tools)), clock_(clock) {}
+
+Result<Conducted> Conductor::run(std::optional<SavedProgress> progress) {
+  began_ns_ = clock_.monotonic_ns();
+  trial_.emplace(task_, std::move(progress), clock_.unix_ms());
+  wall_before_s_ = trial_->result().wall_s;
+  if (trial_->settle_on(options_.device_uuid))
+    say("another device than before: what was measured there is measured again here");
+  if (skip_unsupported()) switch (task_.task.kind) {
+      case TaskKind::check:
+      case TaskKind::plain:
+        run_checks();
+        break;
+      case TaskKind::compare:
+        run_compare();
+        break;
+      case TaskKind::time_only:
+        run_time_only();
+        break;
+    }
+  if (!save_failed_ && !paused_) finish();
+  if (candidate_ && !options_.wrapper.empty()) ending_ = candidate_->end();
+  candidate_.reset();
+  reference_.reset();
+  if (save_failed_) return *save_failed_;
+  Conducted conducted{Conducted::End::finished, trial_->result(), std::move(ending_)};
+  if (paused_) conducted.end = units_done_ > 0 ? Conducted::End::paused : Conducted::End::stuck;
+  return conducted;
+}
+
+// ---- the course of each kind ----
+
+// A case that the candidate does not support is said so and left out; with none left there is
+// nothing to judge.
+bool Conductor::skip_unsupported() {
+  const TaskSubject& candidate = task_.task.candidate;
+  const bool times = !task_.task.timed_cases.empty();
+  const std::vector<std::string>& must = times ? task_.task.timed_cases : task_.task.check_cases;
+  if (supported(must).empty() && !must.empty())
+    return trial_->fail(Verdict::not_supported, candidate.not_supported.at(must.front()));
+  for (const TaskCase& task_case : task_.task.cases) {
+    const std::string& name = task_case.the_case.name;
+    const auto why = candidate.not_supported.find(name);
+    if (why == candidate.not_supported.end() || trial_->is_checked(name)) continue;
+    CheckReport report;
+    report.case_name = name;
+    report.verdict = Verdict::not_supported;
+    report.grade = task_.task.grade;
+    report.sentence = why->second;
+    trial_->evaluation().checks.push_back(std::move(report));
+    trial_->now().checked.push_back(name);
+  }
+  return true;
+}
+
+bool Conductor::run_checks() {
+  const std::vector<std::string> names = supported(task_.task.check_cases);
+  if (std::ranges::all_of(names, [&](const auto& name) { return trial_->is_checked(name); }))
+    return true;
+  if (!may_start_unit() || !open_candidate()) return false;
+  for (const std::string& name : names)
+    if (!trial_->is_checked(name) && !check_case(find_case(task_.task, name))) return false;
+  return true;
+}
+
+bool Conductor::run_compare() {
+  const StoppingRule& rule = task_.task.rule;
+  for (int process = 0; process < rule.processes; ++process) {
+    if (!run_round(process)) return false;
+    trial_->summarise();
+    if (process + 1 == rule.processes) return true;
+    if (const auto why = may_end_early(rule, trial_->evaluation().measurements)) {
+      for (Measurement& measurement : trial_->evaluation().measurements)
+        measurement.stop_reason = *why;
+      say("ends here: " + *why);
+      return true;
+    }
+  }
+  return true;
+}
+
+// One pair of fresh processes: all that is left to do in it.
+bool Conductor::run_round(int process) {
+  std::vector<std::string> checks = supported(task_.task.check_cases);
+  std::vector<std::string> timings = supported(task_.task.timed_cases);
+  if (process > 0) checks.clear();
+  std::erase_if(checks, [&](const std::string& name) { return trial_->is_checked(name); });
+  std::erase_if(timings, [&](const std::string& name) { return trial_->is_timed(name, process); });
+  if (checks.empty() && timings.empty()) return true;
+  if (!may_start_unit() || !open_candidate()) return false;
+  for (const std::string& name : checks)
+    if (!check_case(find_case(task_.task, name))) return false;
+  if (!open_reference()) return false;
+  for (const std::string& name : timings)
+    if (!time_case(find_case(task_.task, name), process)) return false;
+  const bool sound = confirm_device();
+  candidate_.reset();
+  reference_.reset();
+  return sound;
+}
+
+bool Conductor::run_time_only() {
+  const std::vector<std::string> names = supported(task_.task.timed_cases);
+  const auto done = [&](const std::string& name) {
+    return trial_->result().case_ns.contains(name);
+  };
+  if (std::ranges::all_of(names, done)) return true;
+  if (!may_start_unit() || !open_candidate()) return false;
+  for (const std::string& name : names)
+    if (!done(name) && !time_trusted_case(find_case(task_.task, name))) return false;
+  return true;
+}
+
+// ---- seats ----
+
+std::vector<std::string> Conductor::supported(const std::vector<std::string>& names) const {
+  std::vector<std::string> found;
+  std::ranges::copy_if(names, std::back_inserter(found), [&](const std::string& name) {
+    return task_.task.candidate.plan_of_case.contains(name);
+  });
+  return found;
+}
+
+SeatOptions Conductor::seat_options(const TaskSubject& subject,
+                                    const std::vector<std::string>& names) const {
+  const auto plan = [&](const std::string& hash) {
+    return hash.empty() ? nullptr : &task_.plans.at(hash);
+  };
+  SeatOptions options;
+  options.worker = options_.worker;
+  options.images = task_.images;
+  options.problem_module = task_.problem_module;
+  options.grade = task_.task.grade;
+  options.device = options_.device;
+  options.call_timeout_s = task_.task.call_timeout_s;
+  options.may_use_libraries = subject.may_use_libraries;
+  for (const std::string& name : names) {
+    const TaskCase& task_case = find_case(task_.task, name);
+    options.cases.push_back({task_case.the_case, task_case.tensors,
+                             plan(subject.plan_of_case.at(name)), plan(task_case.generate_plan),
+                             plan(task_case.quick_check_plan), plan(task_case.full_check_plan)});
+  }
+  return options;
+}
+
+bool Conductor::open_candidate() {
+  const Phase phase(*this, "start");
+  std::vector<std::string> names = supported(task_.task.check_cases);
+  for (const std::string& name : supported(task_.task.timed_cases))
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  SeatOptions options = seat_options(task_.task.candidate, names);
+  if (task_.task.kind == TaskKind::plain) {
+    options.plain_memory = true;
+    options.wrapper = options_.wrapper;
+  }
+  std::optional<SeatFailure> failure;
+  auto started = tools_.start_seat(SeatRole::candidate, options, failure);
+  if (failure) return trial_->fail(failure->verdict, failure->sentence);
+  if (!started.ok()) return trial_->fail(Verdict::engine_failed, started.error().text());
+  candidate_ = std::move(*started);
+  if (candidate_->device().uuid != options_.device_uuid)
+    return trial_->fail(Verdict::engine_failed,
+                        fmt::format("the seat runs on {}, but {} is locked",
+                                    candidate_->device().uuid, options_.device_uuid));
+  trial_->describe(candidate_->device());
+  // Nothing of the candidate has run in this context yet: the answer is the device's.
+  return confirm_device();
+}
+
+// The reference's troubles are never the candidate's.
+bool Conductor::open_reference() {
+  const Phase phase(*this, "start");
+  const std::vector<std::string> names = supported(task_.task.timed_cases);
+  for (const std::string& name : names)
+    if (!task_.task.reference->plan_of_case.contains(name))
+      return trial_->fail(Verdict::engine_failed, "the reference does not support case " + name +
+                                                      ": " +
+                                                      task_.task.reference->not_supported.at(name));
+  std::optional<SeatFailure> failure;
+  auto started =
+      tools_.start_seat(SeatRole::reference, seat_options(*task_.task.reference, names), failure);
+  if (failure || !started.ok())
+    return trial_->fail(
+        Verdict::engine_failed,
+        "the reference did not start: " + (failure ? failure->sentence : started.error().text()));
+  reference_ = std::move(*started);
+  return true;
+}
+
+bool Conductor::seat_failed(const Seat& seat, const Case& the_case, const SeatFailure& failure) {
+  if (&seat == candidate_.get())
+    return trial_->fail_on(the_case, failure.verdict, failure.sentence);
+  return trial_->fail(Verdict::engine_failed, fmt::format("the reference failed on case {}: {}",
+                                                          the_case.name, failure.sentence));
+}
+
+bool Conductor::prepare(Seat& seat, const TaskCase& task_case) {
+  const auto failure = seat.prepare(task_case.the_case.name);
+  return !failure || seat_failed(seat, task_case.the_case, *failure);
+}
+
+// One checked call; false when the evaluation has failed.
+bool Conductor::call(Seat& seat, const TaskCase& task_case, const SeatCallRequest& request,
+                     SeatCall& result) {
+  if (const auto failure = seat.call(request, result))
+    return seat_failed(seat, task_case.the_case, *failure);
+  if (!result.note.empty()) trial_->note(result.note);
+  if (&seat == candidate_.get())
+    return trial_->take(task_case.the_case, result.report, request.seed);
+  return result.report.verdict == Verdict::accepted ||
+         seat_failed(seat, task_case.the_case,
+                     {result.report.verdict, result.report.sentence, true});
+}
+
+// Asks the device a question with a known answer, in a process that is still sound; when that one
+// fails, in a fresh one. False: the evaluation cannot stand.
+bool Conductor::confirm_device() {
+  const Phase phase(*this, "probe");
+  Seat* const standing = reference_ ? reference_.get() : candidate_.get();
+  if (standing != nullptr && standing->probe()) return device_is_sound();
+  SeatOptions options;
+  options.worker = options_.worker;
+  options.device = options_.device;
+  options.call_timeout_s = task_.task.call_timeout_s;
+  std::optional<SeatFailure> failure;
+  const auto witness = tools_.start_seat(SeatRole::witness, options, failure);
+  if (failure && failure->verdict != Verdict::over_memory)
+    return void_device("no process can use it: " + failure->sentence);
+  // Neither says anything about the device: somebody else fills its memory, or we cannot work.
+  if (failure) return trial_->fail(Verdict::engine_failed, failure->sentence);
+  if (!witness.ok()) return trial_->fail(Verdict::engine_failed, witness.error().text());
+  if (!(*witness)->probe()) return void_device("a probe gave a wrong answer in a fresh process");
+  return device_is_sound();
+}
+
+bool Conductor::device_is_sound() {
+  trial_->confirm();
+  if (!trial_->failed()) save();  // a failure becomes the result, never progress
+  return !save_failed_;
+}
+
+// The device itself is no longer to be trusted: what it said since its last good probe is void.
+bool Conductor::void_device(const std::string& evidence) {
+  trial_->roll_back();
+  save();
+  trial_->result().device_trouble = evidence;
+  return trial_->fail(Verdict::engine_failed, "the device failed its probe: " + evidence);
+}
+
+// ---- one case ----
+
+bool Conductor::check_case(const TaskCase& task_case) {
+  if (!may_start_unit()) return false;
+  {
+    const Phase phase(*this, "check");
+    const bool plain = task_.task.kind == TaskKind::plain;
+    SeatCallRequest request;
+    request.case_name = task_case.the_case.name;
+    // Plain runs are compared with each other: the same inputs every time.
+    request.seed = plain ? derive_seed(task_.task.secret_seed, request.case_name) : tools_.random();
+    if (task_.task.fixed_seed) request.seed = *task_.task.fixed_seed;
+    request.secret = tools_.random();
+    request.depth = SeatDepth::full;
+    request.cold = false;
+    SeatCall result;
+    if (!prepare(*candidate_, task_case) || !call(*candidate_, task_case, request, result))
+      return false;
+    if (plain) trial_->result().output_hashes[request.case_name] = result.output_hash;
+    trial_->now().checked.push_back(request.case_name);
+  }
+  say("checked " + shown_name(task_case.the_case));
+  return unit_done();
+}
+
+bool Conductor::time_case(const TaskCase& task_case, int process) {
+  if (!may_start_unit()) return false;
+  const std::string& name = task_case.the_case.name;
+  {
+    const Phase phase(*this, "time");
+    if (!prepare(*candidate_, task_case) || !prepare(*reference_, task_case)) return false;
+    note_condition(name, process);
+    PairedSamples samples;
+    if (!take_pairs(task_case, process, samples)) return false;
+    note_condition(name, process);
+    if (!clocks_agree(*candidate_, task_case, median(samples.candidate_ns)) ||
+        !clocks_agree(*reference_, task_case, median(samples.reference_ns)))
+      return false;
+    PairedSamples& all = trial_->measurement_of(name).samples;
+    const auto append = [](auto& to, const auto& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    append(all.candidate_ns, samples.candidate_ns);
+    append(all.reference_ns, samples.reference_ns);
+    append(all.candidate_first, samples.candidate_first);
+    append(all.process, samples.process);
+    say(fmt::format("timed {} in process {} of {}: {:.1f} us against {:.1f} us",
+                    shown_name(task_case.the_case), process + 1, task_.task.rule.processes,
+                    median(samples.candidate_ns) / 1e3, median(samples.reference_ns) / 1e3));
+  }
+  return unit_done();
+}
+
+SeatDepth Conductor::random_depth(const TaskCase& task_case) const {
+  const bool full = task_case.quick_check_plan.empty() || tools_.random() % kFullCheckOneIn == 0;
+  return full ? SeatDepth::full : SeatDepth::quick;
+}
+
+bool Conductor::take_pairs(const TaskCase& task_case, int process, PairedSamples& samples) {
+  Seat* const sides[2] = {candidate_.get(), reference_.get()};
+  SeatCallRequest request;
+  request.case_name = task_case.the_case.name;
+  // The first call of a process pays for loading: it is checked in full and not counted.
+  request.seed = tools_.random();
+  for (Seat* const side : sides) {
+    request.secret = tools_.random();
+    SeatCall first;
+    if (!call(*side, task_case, request, first)) return false;
+  }
+  bool candidate_first = false;
+  for (int pair = 0; pair < task_.task.rule.pairs_per_process; ++pair) {
+    if (out_of_time()) {
+      paused_ = true;
+      return false;
+    }
+    // AB BA blocks: the first order of a block is drawn, the second is its mirror, so the order
+    // effect cancels.
+    candidate_first = pair % 2 == 0 ? tools_.random() % 2 == 0 : !candidate_first;
+    request.seed = tools_.random();  // the same inputs for both, never there before
+    double time_ns[2] = {0, 0};
+    for (int turn = 0; turn < 2; ++turn) {
+      const int side = (turn == 0) == candidate_first ? 0 : 1;
+      request.depth = random_depth(task_case);
+      request.secret = tools_.random();
+      SeatCall timed;
+      if (!call(*sides[side], task_case, request, timed)) return false;
+      time_ns[side] = timed.event_ns;
+    }
+    samples.candidate_ns.push_back(time_ns[0]);
+    samples.reference_ns.push_back(time_ns[1]);
+    samples.candidate_first.push_back(candidate_first ? 1 : 0);
+    samples.process.push_back(process);
+  }
+  return true;
+}
+
+// Holds the events against the host's clock: work that hides from the events cannot hide from the
+// slope over many replays.
+bool Conductor::clocks_agree(Seat& seat, const TaskCase& task_case, double event_ns) {
+  const double span = kSlopeSpanNs / std::max(event_ns, 1.0);
+  const int repeats =
+      static_cast<int>(std::clamp(span, double{kLeastSlopeRepeats}, double{kMostSlopeRepeats}));
+  const double most_ns = kSlopeFactor * event_ns + kSlopeSlackNs;
+  double least_ns = std::numeric_limits<double>::infinity();
+  for (int attempt = 0; attempt < kSlopeAttempts; ++attempt) {
+    double slope_ns = 0;
+    if (const auto failure = seat.host_slope_ns(task_case.the_case.name, repeats, slope_ns))
+      return seat_failed(seat, task_case.the_case, *failure);
+    least_ns = std::min(least_ns, slope_ns);
+    if (least_ns <= most_ns) return true;
+  }
+  return seat_failed(
+      seat, task_case.the_case,
+      {Verdict::below_physics_floor,
+       fmt::format("the clocks disagree: events say {:.0f} ns a call, the host's clock {:.0f} ns",
+                   event_ns, least_ns),
+       true});
+}
+
+// A trusted subject: its outputs need not be those of the problem, so what the check says of them
+// does not matter.
+bool Conductor::time_trusted_case(const TaskCase& task_case) {
+  if (!may_start_unit()) return false;
+  const std::string& name = task_case.the_case.name;
+  {
+    const Phase phase(*this, "time");
+    if (!prepare(*candidate_, task_case)) return false;
+    note_condition(name, 0);
+    std::vector<double> samples;
+    const int calls = task_.task.rule.pairs_per_process * task_.task.rule.processes;
+    for (int i = 0; i <= calls; ++i) {
+      if (out_of_time()) {
+        paused_ = true;
+        return false;
+      }
+      SeatCallRequest request;
+      request.case_name = name;
+      request.seed = tools_.random();
+      request.secret = tools_.random();
+      request.depth = task_case.quick_check_plan.empty() ? SeatDepth::full : SeatDepth::quick;
+      SeatCall timed;
+      if (const auto failure = candidate_->call(request, timed))
+        return seat_failed(*candidate_, task_case.the_case, *failure);
+      if (i > 0) samples.push_back(timed.event_ns);
+    }
+    note_condition(name, 0);
+    trial_->result().case_ns[name] = median(samples);
+    trial_->result().case_least_ns[name] = *std::ranges::min_element(samples);
+    trial_->result().case_samples_ns[name] = std::move(samples);
+    say(fmt::format("timed {}: {:.1f} us", shown_name(task_case.the_case),
+                    trial_->result().case_ns[name] / 1e3));
+  }
+  return unit_done();
+}
+
+// ---- time, progress, end ----
+
+double Conductor::elapsed_s() const {
+  return static_cast<double>(clock_.monotonic_ns() - began_ns_) * 1e-9;
+}
+
+bool Conductor::out_of_time() const {
+  return elapsed_s() > options_.pieces_s;
+}
+
+// Begins a unit of work (a case in a process), unless it could not be ended in time. The first one
+// is always begun, so that every call gets on.
+bool Conductor::may_start_unit() {
+  unit_began_ns_ = clock_.monotonic_ns();
+  if (units_done_ > 0 && elapsed_s() + longest_unit_s_ > options_.pieces_s) paused_ = true;
+  return !paused_;
+}
+
+bool Conductor::unit_done() {
+  ++units_done_;
+  longest_unit_s_ =
+      std::max(longest_unit_s_, static_cast<double>(clock_.monotonic_ns() - unit_began_ns_) * 1e-9);
+  trial_->result().wall_s = wall_before_s_ + elapsed_s();
+  save();
+  return !save_failed_;
+}
+
+void Conductor::save() {
+  if (const Result<void> saved = tools_.save(trial_->saved()); !saved.ok())
+    save_failed_ = saved.error();
+}
+
+void Conductor::note_condition(const std::string& case_name, int process) {
+  if (!tools_.read_condition) return;
+  std::optional<DeviceCondition> condition = tools_.read_condition();
+  if (!condition) return;
+  condition->case_name = case_name;
+  condition->process = process;
+  trial_->result().conditions.push_back(std::move(*condition));
+}
+
+void Conductor::say(const std::string& line) const {
+  if (tools_.say) tools_.say(line);
+}
+
+// The last word: is the device still sound, is a time too good to be true.
+void Conductor::finish() {
+  const bool device_is_known = trial_->result().device_trouble.empty();
+  const bool worked = candidate_ || reference_ || trial_->failed();
+  if (device_is_known && worked && trial_->evaluation().verdict != Verdict::not_supported)
+    confirm_device();
+  Evaluation& evaluation = trial_->evaluation();
+  trial_->summarise();
+  if (!trial_->failed()) trial_->hold_to_floors(options_.ceilings);
+  TaskResult& result = trial_->result();
+  result.wall_s = wall_before_s_ + elapsed_s();
+  evaluation.check_s = result.phase_s["check"] + result.phase_s["start"];
+  evaluation.measure_s = result.phase_s["time"];
+  evaluation.ended_unix_ms = clock_.unix_ms();
+  evaluation = make_evaluation(std::move(evaluation));
+}
+
+}  // namespace kbeam
