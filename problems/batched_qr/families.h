@@ -2,6 +2,7 @@
 // family. problem.toml says in words what each family is; the names must agree.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "matrices.h"
@@ -63,12 +64,22 @@ inline constexpr Family kFamilies[] = {
     {"one_nan", fill_one_nan, {kPermute, kFlip, -3, 3}},
     {"one_inf", fill_one_inf, {kPermute, kFlip, -3, 3}},
     {"mixed", fill_mixed, {kKeep, kFlip, 0, 0}},
+    // The public contest's own; no members of `mixed`.
+    {"dense_cond1", fill_dense_cond1, {kPermute, kFlip, -3, 3}},
+    {"dense_cond2", fill_dense_cond2, {kPermute, kFlip, -3, 3}},
+    {"zero_tail", fill_zero_tail, {kPermute, kFlip, -3, 3}},
+    {"clustered_tail", fill_clustered_tail, {kPermute, kFlip, -3, 3}},
+    {"contest_mixed", fill_contest_mixed, {kKeep, kSame, -3, 3}},
 };
+
+// Where `mixed` stands in the table: those before it are its members.
+inline constexpr std::size_t kMixed = 26;
+static_assert(kFamilies[kMixed].name == "mixed");
 
 // A dense batch with rare hard members at random positions: one at least, and one in eight of the
 // others. The dense members are those of the dense family for the same seed.
 inline void fill_mixed(float* a, const Spot& spot, Random& random) {
-  constexpr std::uint64_t kOthers = std::size(kFamilies) - 2;  // neither dense nor mixed itself
+  constexpr std::uint64_t kOthers = kMixed - 1;  // not dense
   Random kind(~spot.seed, static_cast<std::uint64_t>(spot.index));
   const bool hard = chosen(spot) || kind.below(8) == 0;
   kFamilies[hard ? 1 + kind.below(kOthers) : 0].fill(a, spot, random);

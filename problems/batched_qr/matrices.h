@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -79,17 +80,32 @@ inline void fill_dense(float* a, const Spot& spot, Random& random) {
   fill_normal(a, spot.m * spot.n, random);
 }
 
-// The column scaling of the public contest: from 1 to 10^-cond, cond 1 or 2, and a harsher 4.
-inline void fill_scaled_dense(float* a, const Spot& spot, Random& random) {
-  constexpr double kConds[] = {1, 2, 4};
-  const double cond = kConds[random.below(3)];
-  fill_dense(a, spot, random);
+// The column scaling of the public contest: from 1 to 10^-cond.
+inline void scale_columns(float* a, const Spot& spot, double cond) {
   for (std::int64_t j = 0; j < spot.n; ++j) {
     const double scale =
         std::pow(10.0, -cond * static_cast<double>(j) /
                            static_cast<double>(std::max<std::int64_t>(spot.n - 1, 1)));
     for (std::int64_t i = 0; i < spot.m; ++i) a[j * spot.m + i] *= static_cast<float>(scale);
   }
+}
+
+// The contest's cond is 1 or 2; 4 is harsher.
+inline void fill_scaled_dense(float* a, const Spot& spot, Random& random) {
+  constexpr double kConds[] = {1, 2, 4};
+  const double cond = kConds[random.below(3)];
+  fill_dense(a, spot, random);
+  scale_columns(a, spot, cond);
+}
+
+inline void fill_dense_cond1(float* a, const Spot& spot, Random& random) {
+  fill_dense(a, spot, random);
+  scale_columns(a, spot, 1);
+}
+
+inline void fill_dense_cond2(float* a, const Spot& spot, Random& random) {
+  fill_dense(a, spot, random);
+  scale_columns(a, spot, 2);
 }
 
 inline void fill_column_graded(float* a, const Spot& spot, Random& random) {
@@ -144,21 +160,43 @@ inline void fill_clustered(float* a, const Spot& spot, Random& random) {
     for (std::int64_t i = 0; i < spot.m; ++i) a[order[c] * spot.m + i] *= 4 * FLT_EPSILON;
 }
 
-inline void fill_band(float* a, const Spot& spot, Random& random) {
-  const auto width = static_cast<std::int64_t>(1 + random.below(16));
+// The contest's clusters: the last half.
+inline void fill_clustered_tail(float* a, const Spot& spot, Random& random) {
+  fill_dense(a, spot, random);
+  for (std::int64_t i = spot.n / 2 * spot.m; i < spot.n * spot.m; ++i) a[i] *= 4 * FLT_EPSILON;
+}
+
+// The contest's rank deficiency: the last quarter of the columns is zero.
+inline void fill_zero_tail(float* a, const Spot& spot, Random& random) {
+  fill_dense(a, spot, random);
+  const std::int64_t tail = spot.n / 4 * spot.m;
+  std::fill_n(a + spot.n * spot.m - tail, tail, 0.0f);
+}
+
+inline void fill_band_of(float* a, const Spot& spot, Random& random, std::int64_t width) {
   for (std::int64_t j = 0; j < spot.n; ++j)
     for (std::int64_t i = 0; i < spot.m; ++i)
       a[j * spot.m + i] = std::abs(i - j) <= width ? static_cast<float>(random.normal()) : 0.0f;
 }
 
-// Every column is one direction plus 1e-3 to 1e-6 of noise.
-inline void fill_near_collinear(float* a, const Spot& spot, Random& random) {
+inline void fill_band(float* a, const Spot& spot, Random& random) {
+  const auto width = static_cast<std::int64_t>(1 + random.below(16));
+  fill_band_of(a, spot, random, width);
+}
+
+// Every column is one direction plus noise: 1e-3 to 1e-6, where none is given.
+inline void fill_collinear(float* a, const Spot& spot, Random& random,
+                           std::optional<double> given = std::nullopt) {
   std::vector<double> direction(static_cast<std::size_t>(spot.m));
   for (double& x : direction) x = random.normal();
-  const double noise = std::pow(10.0, -3 - 3 * random.uniform());
+  const double noise = given ? *given : std::pow(10.0, -3 - 3 * random.uniform());
   for (std::int64_t j = 0; j < spot.n; ++j)
     for (std::int64_t i = 0; i < spot.m; ++i)
       a[j * spot.m + i] = static_cast<float>(direction[i] + noise * random.normal());
+}
+
+inline void fill_near_collinear(float* a, const Spot& spot, Random& random) {
+  fill_collinear(a, spot, random);
 }
 
 inline void fill_upper(float* a, const Spot& spot, Random& random) {
@@ -311,6 +349,38 @@ inline void fill_one_nan(float* a, const Spot& spot, Random& random) {
 
 inline void fill_one_inf(float* a, const Spot& spot, Random& random) {
   fill_with_special(a, spot, random, random_sign(random) * std::numeric_limits<float>::infinity());
+}
+
+// The contest's mixture: seven kinds, one drawn for each matrix, all with the column scaling.
+inline void fill_contest_mixed(float* a, const Spot& spot, Random& random) {
+  switch (random.below(7)) {
+    case 0:
+      fill_dense(a, spot, random);
+      break;
+    case 1:
+      fill_zero_tail(a, spot, random);
+      break;
+    case 2:
+      fill_near_rank(a, spot, random);
+      break;
+    case 3:
+      fill_clustered_tail(a, spot, random);
+      break;
+    case 4:
+      fill_band_of(a, spot, random, 16);
+      break;
+    case 5:
+      fill_dense(a, spot, random);
+      for (std::int64_t j = 0; j < spot.n; ++j)
+        for (std::int64_t i = 0; i < spot.m; ++i)
+          a[j * spot.m + i] *= static_cast<float>(
+              std::pow(10.0, -4.0 * static_cast<double>(i) /
+                                 static_cast<double>(std::max<std::int64_t>(spot.m - 1, 1))));
+      break;
+    default:
+      fill_collinear(a, spot, random, 1e-4);
+  }
+  scale_columns(a, spot, 2);
 }
 
 }  // namespace batched_qr
