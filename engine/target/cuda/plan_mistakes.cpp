@@ -169,7 +169,7 @@ class Inspection {
   // Whether `bytes` from the place on are inside its buffer. An address may also be the end.
   bool is_inside(const BufferPlace& place, std::int64_t bytes, const char* what) {
     if (place.buffer < 0 || static_cast<std::size_t>(place.buffer) >= plan_.buffers.size()) {
-      say_here("has a {} in no buffer of the plan", what);
+      say_here("has {} in no buffer of the plan", what);
       return false;
     }
     const PlanBuffer& buffer = plan_.buffers[static_cast<std::size_t>(place.buffer)];
@@ -177,10 +177,10 @@ class Inspection {
         bytes <= buffer.bytes - place.offset_bytes)
       return true;
     if (bytes == 0)
-      say_here("has a {} at byte {} of {}, which has {} bytes", what, place.offset_bytes,
+      say_here("has {} at byte {} of {}, which has {} bytes", what, place.offset_bytes,
                buffer.name, buffer.bytes);
     else
-      say_here("has a {} of {} bytes from byte {} of {}, which has {} bytes", what, bytes,
+      say_here("has {} of {} bytes from byte {} of {}, which has {} bytes", what, bytes,
                place.offset_bytes, buffer.name, buffer.bytes);
     return false;
   }

@@ -118,7 +118,9 @@ Planned explain_end(const PlannerRun& run, double timeout_s) {
   if (run.signal != 0)
     return refused(Verdict::crashed,
                    fmt::format("ended with {} {}", name_of_signal(run.signal), where));
-  if (run.garbled) return refused(Verdict::bad_plan, "wrote into the planner's reply " + where);
+  const bool said_end = !run.frames.empty() && run.frames.back().kind == wire::kEnd;
+  if (run.garbled || (said_end && run.exit_code == 0))
+    return refused(Verdict::bad_plan, "wrote into the planner's reply " + where);
   return refused(Verdict::crashed, fmt::format("ended the planner's process with exit code {} {}",
                                                run.exit_code, where));
 }
@@ -201,8 +203,10 @@ class ModulePlanner {
     ImageReading reading = read_device_image(binary.bytes);
     if (!reading.refusal.empty()) return refused(Verdict::refused_object, reading.refusal);
     if (!reading.image.writable_variables.empty()) {
-      std::vector<std::string> names = reading.image.writable_variables;
-      names.resize(std::min<std::size_t>(names.size(), 5));
+      constexpr std::size_t kMostNamed = 5;
+      std::vector<std::string> names;
+      for (const std::string& name : reading.image.writable_variables)
+        if (names.size() < kMostNamed) names.push_back(readable_kernel_name(name));
       Planned answer = refused(
           Verdict::refused_object,
           fmt::format("keeps device variables from one call to the next: {}; use __constant__, "
