@@ -64,6 +64,22 @@ struct SeatCall {
   double host_ns = 0;   // launch to drain on the host's clock: never less than the events' story
   CheckReport report;   // verdict, figures
   std::string output_hash;  // plain memory only
+  std::string note;         // what of the call was not as usual; for the measurement's notes
+};
+
+// Per node of no body: its median time alone, one node after the other in one graph. A conditional
+// node counts with its bodies.
+struct SeatNodeTimes {
+  std::vector<int> nodes;       // indices in LaunchPlan::nodes
+  std::vector<double> node_ns;  // one each, including about gap_ns of event overhead
+  double gap_ns = 0;            // between two events with nothing in between
+  double replay_ns = 0;         // the whole plan as it runs in a call, warm
+};
+
+// What the seat's process left behind.
+struct SeatEnding {
+  int exit_code = -1;  // of the wrapper where there is one; -1: killed
+  std::string output;  // the end of what it printed
 };
 
 // Why a call gave no result; the seat is gone unless `alive`.
@@ -99,11 +115,17 @@ class Seat {
   // host's clock, to hold against the events.
   virtual std::optional<SeatFailure> host_slope_ns(const std::string& case_name, int repeats,
                                                    double& slope_ns) = 0;
+  virtual std::optional<SeatFailure> node_times(const std::string& case_name, int repeats,
+                                                SeatNodeTimes& times) = 0;
   // A trusted kernel computes a known answer: false when the device is no longer sound.
   virtual bool probe() = 0;
+  // Ends the process in good order, so that a wrapper can finish its report.
+  virtual SeatEnding end() = 0;
 };
 
-// The other side: the seat's own process, commands on one descriptor. Returns the exit code.
+// The other side: the seat's own process, commands on one descriptor. Returns the exit code. The
+// worker's main calls it when its first argument is kSeatArgument; the second is the descriptor.
 int serve_seat(int descriptor);
+inline constexpr const char* kSeatArgument = "--seat";
 
 }  // namespace kbeam
