@@ -52,6 +52,7 @@ Result<Conducted> Conductor::run(std::optional<SavedProgress> progress) {
   wall_before_s_ = trial_->result().wall_s;
   if (trial_->settle_on(options_.device_uuid))
     say("another device than before: what was measured there is measured again here");
+  for (const std::string& weakness : options_.weaknesses) trial_->note(weakness);
   if (skip_unsupported()) switch (task_.task.kind) {
       case TaskKind::check:
       case TaskKind::plain:

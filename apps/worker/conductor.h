@@ -41,7 +41,8 @@ struct ConductorOptions {
   std::string device_uuid;  // of that device, which the caller has locked
   double pieces_s = std::numeric_limits<double>::infinity();
   DeviceCeilings ceilings;
-  std::vector<std::string> wrapper;  // kind plain: started around the candidate's seat
+  std::vector<std::string> weaknesses;  // of the machine, known before anything runs
+  std::vector<std::string> wrapper;     // kind plain: started around the candidate's seat
 };
 
 // How a call of run() ended.

@@ -117,12 +117,14 @@ TEST_F(ConductorTest, CountsThePairsAndNotTheFirstCalls) {
 }
 
 TEST_F(ConductorTest, TheEvaluationIsTheJudgesNoun) {
+  options_.weaknesses = {"process 7 computes on the same GPU"};
   const Conducted conducted = conduct();
   const Evaluation& evaluation = conducted.result.evaluation;
   EXPECT_EQ(evaluation.candidate_id, "candidate-1");
   EXPECT_EQ(evaluation.stage, Stage::promote);
   EXPECT_EQ(evaluation.grade, "fp32");
-  EXPECT_THAT(evaluation.weaknesses, ElementsAre("pageable memory can be reached"));
+  EXPECT_THAT(evaluation.weaknesses,
+              ElementsAre("process 7 computes on the same GPU", "pageable memory can be reached"));
   ASSERT_THAT(evaluation.checks, SizeIs(3));  // timed outputs are checked too
   EXPECT_EQ(evaluation.checks[0].case_name, "small");
   EXPECT_EQ(evaluation.checks[2].case_name, "large");
