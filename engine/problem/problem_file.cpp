@@ -7,6 +7,7 @@
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "model/separation.h"
 #include "problem/problem_reader.h"
 #include "problem/table_reader.h"
 #include "problem/toml_tree.h"
@@ -110,6 +111,30 @@ Result<void> fill_hashes(Problem& problem) {
   return {};
 }
 
+// The stored separation refuses a problem whose checks cannot tell honest candidates from cheats. A
+// problem that has none measured is trusted: its author has said nothing yet.
+std::vector<std::string> find_weak_checks(const Problem& problem) {
+  const fs::path file = problem.folder / kSeparationFile;
+  if (!fs::exists(file)) return {};
+  const std::string advice = "; run `kbeam separation " + problem.name + "`";
+  const Result<std::string> text = read_file(file);
+  if (!text.ok()) return {text.error().text()};
+  const Result<Separation> stored = separation_from_text(*text, "it");
+  if (!stored.ok()) return {stored.error().happened + advice};
+  std::vector<std::string> weak;
+  for (const SeparationRow& row : stored->rows) {
+    if (std::string words = refusal(row); !words.empty()) weak.push_back(words + advice);
+    if (problem.find_case(row.case_name) == nullptr)
+      weak.push_back("case " + row.case_name + " is not in " + kFileName + advice);
+  }
+  for (const Case& the_case : problem.timed_cases())
+    if (std::none_of(stored->rows.begin(), stored->rows.end(), [&](const SeparationRow& row) {
+          return row.case_name == the_case.name;
+        }))
+      weak.push_back("the timed case " + the_case.name + " has no row" + advice);
+  return weak;
+}
+
 // `name = "template"` at the start of a line, in whatever spacing.
 Result<std::string> renamed(const std::string& text, const std::string& name) {
   const std::string quoted = std::string("\"") + kTemplateName + "\"";
@@ -185,6 +210,9 @@ Result<LoadedProblem> load_problem(const fs::path& folder) {
   else
     loaded.problem = ProblemReader(home, mistakes).read(std::get<TomlNode>(parsed));
   loaded.mistakes = mistakes.take();
+  if (loaded.mistakes.empty())
+    for (std::string& sentence : find_weak_checks(loaded.problem))
+      loaded.mistakes.push_back({home / kSeparationFile, 0, 0, std::move(sentence)});
   if (loaded.mistakes.empty()) {
     RETURN_IF_ERROR(fill_hashes(loaded.problem));
   }

@@ -26,6 +26,7 @@ struct LoadedProblem {
 // `named` is a folder, or the name of a folder below `problems`.
 Result<std::filesystem::path> find_problem_folder(const std::string& named,
                                                   const std::filesystem::path& problems);
+// Refuses a problem whose stored separation (kbeam separation) is too little as well.
 Result<LoadedProblem> load_problem(const std::filesystem::path& folder);
 std::string render_mistakes(const std::vector<InputMistake>& mistakes);
 

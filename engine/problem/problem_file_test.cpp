@@ -361,6 +361,35 @@ TEST_F(ProblemFileTest, lists_problems_without_the_template) {
   EXPECT_TRUE(list_problems(problems_ / "nowhere").empty());
 }
 
+std::string separation_text(double honest, double cheat, const std::string& case_name) {
+  return R"({"problem": "sums", "grade": "fp32", "rows": [{"check": "error", "case": ")" +
+         case_name + R"(", "family": "dense", "unit": "u", "honest": )" + std::to_string(honest) +
+         R"(, "limit": 16, "cheat": )" + std::to_string(cheat) +
+         R"(, "honest_by": "known_good/a", "cheat_by": "known_wrong/b"}]})";
+}
+
+TEST_F(ProblemFileTest, accepts_a_stored_separation_that_is_wide) {
+  write("separation.json", separation_text(2, 20, "r8"));
+  EXPECT_EQ(render_mistakes(load(kGood).mistakes), "");
+}
+
+TEST_F(ProblemFileTest, refuses_a_problem_whose_check_holds_too_little_apart) {
+  write("separation.json", separation_text(2, 19, "r8"));
+  const std::string mistakes = render_mistakes(load(kGood).mistakes);
+  EXPECT_THAT(mistakes, HasSubstr("separation.json: case r8, check error: known_wrong/b has 19"));
+  EXPECT_THAT(mistakes, HasSubstr("only 9.5 times"));
+  EXPECT_THAT(mistakes, HasSubstr("run `kbeam separation sums`"));
+}
+
+TEST_F(ProblemFileTest, refuses_a_stored_separation_that_is_of_other_cases_or_damaged) {
+  write("separation.json", separation_text(2, 20, "gone"));
+  const std::string mistakes = render_mistakes(load(kGood).mistakes);
+  EXPECT_THAT(mistakes, HasSubstr("case gone is not in problem.toml"));
+  EXPECT_THAT(mistakes, HasSubstr("the timed case r8 has no row"));
+  write("separation.json", "{");
+  EXPECT_EQ(load(kGood).mistakes.size(), 1u);
+}
+
 class TemplateTest : public ProblemFileTest {
  protected:
   void SetUp() override {

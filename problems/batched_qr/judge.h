@@ -63,11 +63,12 @@ class Judge {
   void judge_quickly(const Factored& f, std::uint64_t secret) {
     measure_columns(f);
     const bool plain = input_is_finite() && largest_norm() <= FLT_MAX / 4;
-    if (plain && (grade_ == Grade::contest || !find_broken_convention(f)) &&
-        projection_fits(f, secret))
-      return;
+    const bool projected = plain && (grade_ == Grade::contest || !find_broken_convention(f));
+    if (projected && projection_fits(f, secret)) return;
     // One proven mistake is enough; the rest of a wrong output need not be judged at full price.
-    if (!failed()) judge_fully(f);
+    if (failed()) return;
+    judge_fully(f);
+    if (projected && failed()) projection_.keep_odd_one();
   }
 
   bool failed() const { return rejection_ || !residual_.passed() || !orthogonality_.passed(); }
@@ -75,6 +76,13 @@ class Judge {
   void report(kbeam::CheckDepth depth, kbeam::CheckSink& sink) const {
     const bool fp32 = grade_ == Grade::fp32;
     const bool quick = depth == kbeam::CheckDepth::quick;
+    if (!quick || residual_.seen())
+      sink.figure(fp32 ? "column_residual" : "normwise_residual", residual_.value,
+                  residual_.seen() ? residual_.limit : residual_limit(), fp32 ? "eps" : "n eps",
+                  residual_.where("column"));
+    if (!quick || orthogonality_.seen())
+      sink.figure("orthogonality", orthogonality_.value, orthogonality_limit(), "n eps",
+                  orthogonality_.where("column of Q"));
     if (quick) {
       const WorstFigure& projected = projection_.projected();
       const WorstFigure& defect = projection_.defect();
@@ -83,13 +91,6 @@ class Judge {
       sink.figure("reflector_defect", defect.value, defect_limit(), "eps",
                   defect.where("reflector"));
     }
-    if (!quick || residual_.seen())
-      sink.figure(fp32 ? "column_residual" : "normwise_residual", residual_.value,
-                  residual_.seen() ? residual_.limit : residual_limit(), fp32 ? "eps" : "n eps",
-                  residual_.where("column"));
-    if (!quick || orthogonality_.seen())
-      sink.figure("orthogonality", orthogonality_.value, orthogonality_limit(), "n eps",
-                  orthogonality_.where("column of Q"));
     if (rejection_)
       sink.reject(rejection_->failure, rejection_->where, rejection_->found, rejection_->expected,
                   rejection_->sentence);

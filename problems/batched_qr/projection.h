@@ -43,13 +43,23 @@ class Projection {
           projected.offer(std::sqrt(squares[g]) / FLT_EPSILON, limits[g],
                           {f.index, first / width + g});
     }
-    if (!projected.passed() || !defect.passed()) return false;
+    if (!projected.passed() || !defect.passed()) {
+      odd_projected_ = projected;
+      odd_defect_ = defect;
+      return false;
+    }
     projected_.merge(projected);
     defect_.merge(defect);
     return true;
   }
 
-  // The worst of what fitted.
+  // The matrix that did not fit was found wrong: its figures count.
+  void keep_odd_one() {
+    projected_.merge(odd_projected_);
+    defect_.merge(odd_defect_);
+  }
+
+  // The worst of what fitted, or was kept.
   const WorstFigure& projected() const { return projected_; }
   const WorstFigure& defect() const { return defect_; }
 
@@ -116,6 +126,8 @@ class Projection {
   Block block_;
   WorstFigure projected_;
   WorstFigure defect_;
+  WorstFigure odd_projected_;
+  WorstFigure odd_defect_;
 };
 
 }  // namespace batched_qr

@@ -129,6 +129,7 @@ struct Family {
 
 constexpr Family kFamilies[] = {
     {"standard", fill_standard, Affine::plain, true, false},
+    {"few_columns", fill_standard, Affine::plain, true, false},
     {"mixed", fill_mixed, Affine::plain, true, false},
     {"mean_10", fill_mean_ten, Affine::plain, true, false},
     {"mean_100", fill_mean_hundred, Affine::plain, true, false},

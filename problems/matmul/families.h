@@ -80,7 +80,8 @@ inline void fill_exact_integers(Random& random, const Pair& p) {
   for (std::int64_t i = 0; i < p.k * p.n; ++i) p.b[i] = static_cast<float>(draw(random, 3) - 1);
 }
 
-// Terms that cancel in pairs up to a millionth, the two of a pair far apart.
+// Terms that cancel in pairs up to a millionth, the two of a pair far apart and of other factors,
+// so that rounding the factors does not cancel.
 inline void fill_cancelling(Random& random, const Pair& p) {
   fill_dense(random, p);
   std::vector<std::int64_t> order(static_cast<std::size_t>(p.k));
@@ -88,10 +89,12 @@ inline void fill_cancelling(Random& random, const Pair& p) {
   for (std::int64_t i = p.k - 1; i > 0; --i) std::swap(order[i], order[draw(random, i + 1)]);
   for (std::int64_t t = 0; t + 1 < p.k; t += 2) {
     const std::int64_t one = order[t], other = order[t + 1];
-    for (std::int64_t i = 0; i < p.m; ++i) p.a_at(i, other) = -p.a_at(i, one);
+    const double ratio = 1 + random.uniform();
+    for (std::int64_t i = 0; i < p.m; ++i)
+      p.a_at(i, other) = static_cast<float>(-p.a_at(i, one) * ratio);
     for (std::int64_t j = 0; j < p.n; ++j)
       p.b_at(other, j) =
-          static_cast<float>(p.b_at(one, j) * (1 + 1e-6 * (2 * random.uniform() - 1)));
+          static_cast<float>(p.b_at(one, j) / ratio * (1 + 1e-6 * (2 * random.uniform() - 1)));
   }
 }
 

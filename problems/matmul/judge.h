@@ -144,13 +144,13 @@ class Judge {
   bool failed() const { return rejection_ || !(element_.value <= limit_) || !(exact_.value <= 0); }
 
   void report(kbeam::CheckDepth depth, kbeam::CheckSink& sink) const {
-    if (depth == kbeam::CheckDepth::quick)
-      sink.figure("row_projection", projection_.value, projection_limit(), "u |A||B|",
-                  projection_.where);
     if (depth == kbeam::CheckDepth::full || failed()) {
       sink.figure("element_error", element_.value, limit_, "u |A||B|", element_.where);
       sink.figure("exact_error", exact_.value, 0, "u |A||B|", exact_.where);
     }
+    if (depth == kbeam::CheckDepth::quick)
+      sink.figure("row_projection", projection_.value, projection_limit(), "u |A||B|",
+                  projection_.where);
     if (rejection_)
       sink.reject(rejection_->failure, rejection_->where, rejection_->found, rejection_->expected,
                   rejection_->sentence);

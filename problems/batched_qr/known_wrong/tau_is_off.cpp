@@ -1,4 +1,5 @@
 // expect: wrong_value
+// caught by: orthogonality, reflector_defect
 // tau is a thousandth off: R is right, Q is not orthogonal.
 #include <kbeam/candidate.h>
 

@@ -1,5 +1,5 @@
 // expect: wrong_value
-// caught by: element_error on standard, mixed, mean_10, zero_gamma, alternating, sorted
+// caught by: element_error on standard, mixed, zero_gamma, alternating, sorted
 // The result is rounded to 8 bits.
 #include <kbeam/candidate.h>
 

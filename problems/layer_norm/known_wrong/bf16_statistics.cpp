@@ -1,5 +1,5 @@
 // expect: wrong_value
-// caught by: element_error on standard, mixed, mean_10, mean_100, mean_1000, mean_10000
+// caught by: element_error on standard, mixed, mean_10000
 // Mean and scale are stored with 8 bits between two kernels.
 #include <kbeam/candidate.h>
 

@@ -1,5 +1,5 @@
 // expect: wrong_value
-// caught by: element_error on mean_10, mean_100, mean_1000, mean_10000
+// caught by: element_error on mixed, mean_100, mean_1000, mean_10000
 // E[x^2] - mean^2 in FP32, clamped at zero: right at mean zero, noise at mean 1000.
 #include <kbeam/candidate.h>
 

@@ -9,18 +9,26 @@ struct Shape {
   std::int64_t m, n, k;
 };
 
+constexpr std::int64_t kStrip = 16;  // columns at a time
+
+void multiply_strip(const float* a, const float* b, float* c, const Shape& s,
+                    std::int64_t columns) {
+  float chains[8][kStrip] = {};
+  for (std::int64_t l = s.k - 1; l >= 0; --l)
+    for (std::int64_t j = 0; j < columns; ++j) chains[l % 8][j] += a[l] * b[l * s.n + j];
+  for (std::int64_t j = 0; j < columns; ++j)
+    c[j] = ((chains[0][j] + chains[4][j]) + (chains[1][j] + chains[5][j])) +
+           ((chains[2][j] + chains[6][j]) + (chains[3][j] + chains[7][j]));
+}
+
 void multiply_rows(kbeam::Range rows, const float* a_all, const float* b_all, float* c_all,
                    Shape s) {
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const float* const a = a_all + row * s.k;
     const float* const b = b_all + row / s.m * s.k * s.n;
     float* const c = c_all + row * s.n;
-    for (std::int64_t j = 0; j < s.n; ++j) {
-      float chains[8] = {};
-      for (std::int64_t l = s.k - 1; l >= 0; --l) chains[l % 8] += a[l] * b[l * s.n + j];
-      c[j] = ((chains[0] + chains[4]) + (chains[1] + chains[5])) +
-             ((chains[2] + chains[6]) + (chains[3] + chains[7]));
-    }
+    for (std::int64_t first = 0; first < s.n; first += kStrip)
+      multiply_strip(a, b + first, c + first, s, s.n - first < kStrip ? s.n - first : kStrip);
   }
 }
 

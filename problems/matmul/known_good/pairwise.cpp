@@ -9,15 +9,25 @@ struct Shape {
   std::int64_t m, n, k;
 };
 
-float sum_of_products(const float* a, const float* b, std::int64_t stride, std::int64_t count) {
+constexpr std::int64_t kStrip = 16;  // columns at a time
+
+struct Sums {
+  float of[kStrip] = {};
+};
+
+Sums sum_of_products(const float* a, const float* b, std::int64_t stride, std::int64_t count,
+                     std::int64_t columns) {
+  Sums sums;
   if (count > 8) {
     const std::int64_t half = count / 2;
-    return sum_of_products(a, b, stride, half) +
-           sum_of_products(a + half, b + half * stride, stride, count - half);
+    sums = sum_of_products(a, b, stride, half, columns);
+    const Sums more = sum_of_products(a + half, b + half * stride, stride, count - half, columns);
+    for (std::int64_t j = 0; j < columns; ++j) sums.of[j] += more.of[j];
+    return sums;
   }
-  float sum = 0;
-  for (std::int64_t l = 0; l < count; ++l) sum += a[l] * b[l * stride];
-  return sum;
+  for (std::int64_t l = 0; l < count; ++l)
+    for (std::int64_t j = 0; j < columns; ++j) sums.of[j] += a[l] * b[l * stride + j];
+  return sums;
 }
 
 void multiply_rows(kbeam::Range rows, const float* a_all, const float* b_all, float* c_all,
@@ -26,7 +36,11 @@ void multiply_rows(kbeam::Range rows, const float* a_all, const float* b_all, fl
     const float* const a = a_all + row * s.k;
     const float* const b = b_all + row / s.m * s.k * s.n;
     float* const c = c_all + row * s.n;
-    for (std::int64_t j = 0; j < s.n; ++j) c[j] = sum_of_products(a, b + j, s.n, s.k);
+    for (std::int64_t first = 0; first < s.n; first += kStrip) {
+      const std::int64_t columns = s.n - first < kStrip ? s.n - first : kStrip;
+      const Sums sums = sum_of_products(a, b + first, s.n, s.k, columns);
+      for (std::int64_t j = 0; j < columns; ++j) c[first + j] = sums.of[j];
+    }
   }
 }
 

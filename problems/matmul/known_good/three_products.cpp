@@ -13,6 +13,8 @@ struct Shape {
   std::int64_t m, n, k;
 };
 
+constexpr std::int64_t kStrip = 16;  // columns at a time
+
 // To the nearest number with 11 bits.
 float narrow(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -22,14 +24,44 @@ float narrow(float value) {
 struct Parts {
   float high, low;
   explicit Parts(float value) : high(narrow(value)), low(narrow(value - high)) {}
-  // Whether the two parts hold the value: below 2^-100 the second may be subnormal.
-  bool complete() const { return std::isfinite(low) && (high == 0 || std::fabs(high) > 0x1p-100f); }
 };
 
-float plain_sum(const float* a, const float* b, const Shape& s) {
-  float sum = 0;
-  for (std::int64_t l = 0; l < s.k; ++l) sum += a[l] * b[l * s.n];
-  return sum;
+// Whether two parts hold the value: not a NaN or Inf, and not so small that the second part would
+// be subnormal.
+bool splits(float value) {
+  const float size = std::fabs(value);
+  return value == 0 || (size > 0x1p-100f && size < 0x1p127f);
+}
+
+void multiply_plainly(const float* a, const float* b, float* c, const Shape& s,
+                      std::int64_t columns) {
+  float sums[kStrip] = {};
+  for (std::int64_t l = 0; l < s.k; ++l)
+    for (std::int64_t j = 0; j < columns; ++j) sums[j] += a[l] * b[l * s.n + j];
+  for (std::int64_t j = 0; j < columns; ++j) c[j] = sums[j];
+}
+
+void multiply_strip(const float* a, const float* b, float* c, const Shape& s,
+                    std::int64_t columns) {
+  float high[kStrip] = {}, low[kStrip] = {}, part[kStrip] = {};
+  bool all_split = true;
+  for (std::int64_t l = 0; l < s.k; ++l) {
+    const Parts x(a[l]);
+    all_split &= splits(a[l]);
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const Parts y(b[l * s.n + j]);
+      all_split &= splits(b[l * s.n + j]);
+      part[j] += x.high * y.high;
+      low[j] += x.high * y.low + x.low * y.high;
+    }
+    if (l % 32 == 31)
+      for (std::int64_t j = 0; j < columns; ++j) {
+        high[j] += part[j];
+        part[j] = 0;
+      }
+  }
+  if (!all_split) return multiply_plainly(a, b, c, s, columns);
+  for (std::int64_t j = 0; j < columns; ++j) c[j] = high[j] + part[j] + low[j];
 }
 
 void multiply_rows(kbeam::Range rows, const float* a_all, const float* b_all, float* c_all,
@@ -38,22 +70,8 @@ void multiply_rows(kbeam::Range rows, const float* a_all, const float* b_all, fl
     const float* const a = a_all + row * s.k;
     const float* const b = b_all + row / s.m * s.k * s.n;
     float* const c = c_all + row * s.n;
-    for (std::int64_t j = 0; j < s.n; ++j) {
-      float high = 0, low = 0;
-      bool plain = false;
-      float part = 0;
-      for (std::int64_t l = 0; l < s.k; ++l) {
-        const Parts x(a[l]), y(b[l * s.n + j]);
-        plain |= !x.complete() || !y.complete();
-        part += x.high * y.high;
-        low += x.high * y.low + x.low * y.high;
-        if (l % 32 == 31) {
-          high += part;
-          part = 0;
-        }
-      }
-      c[j] = plain ? plain_sum(a, b + j, s) : high + part + low;
-    }
+    for (std::int64_t first = 0; first < s.n; first += kStrip)
+      multiply_strip(a, b + first, c + first, s, s.n - first < kStrip ? s.n - first : kStrip);
   }
 }
 

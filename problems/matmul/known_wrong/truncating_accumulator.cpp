@@ -24,10 +24,13 @@ void multiply_rows(kbeam::Range rows, const float* a_all, const float* b_all, fl
     const float* const a = a_all + row * s.k;
     const float* const b = b_all + row / s.m * s.k * s.n;
     float* const c = c_all + row * s.n;
-    for (std::int64_t j = 0; j < s.n; ++j) {
-      float sum = 0;
-      for (std::int64_t l = 0; l < s.k; ++l) sum = cut(sum + a[l] * b[l * s.n + j]);
-      c[j] = sum;
+    for (std::int64_t first = 0; first < s.n; first += 16) {
+      const std::int64_t last = first + 16 < s.n ? first + 16 : s.n;
+      float sums[16] = {};
+      for (std::int64_t l = 0; l < s.k; ++l)
+        for (std::int64_t j = first; j < last; ++j)
+          sums[j - first] = cut(sums[j - first] + a[l] * b[l * s.n + j]);
+      for (std::int64_t j = first; j < last; ++j) c[j] = sums[j - first];
     }
   }
 }

@@ -1,5 +1,5 @@
 // expect: wrong_value
-// caught by: element_error on dense, positive, row_projection on dense
+// caught by: element_error on dense, positive; row_projection on dense
 // A as two numbers of 11 bits, B as one: only half of the three products that FP32 grade takes.
 #include <kbeam/candidate.h>
 
@@ -28,15 +28,17 @@ void multiply_rows(kbeam::Range rows, const float* a_all, const float* b_all, fl
     const float* const a = a_all + row * s.k;
     const float* const b = b_all + row / s.m * s.k * s.n;
     float* const c = c_all + row * s.n;
-    for (std::int64_t j = 0; j < s.n; ++j) {
-      double sum = 0;
+    for (std::int64_t first = 0; first < s.n; first += 16) {
+      const std::int64_t last = first + 16 < s.n ? first + 16 : s.n;
+      double sums[16] = {};
       for (std::int64_t l = 0; l < s.k; ++l) {
         const float high = narrow(a[l]);
         const float low = std::isfinite(a[l]) ? narrow(a[l] - high) : 0.0f;
         const double factor = static_cast<double>(high) + low;
-        sum += factor * narrow(b[l * s.n + j]);
+        for (std::int64_t j = first; j < last; ++j)
+          sums[j - first] += factor * narrow(b[l * s.n + j]);
       }
-      c[j] = static_cast<float>(sum);
+      for (std::int64_t j = first; j < last; ++j) c[j] = static_cast<float>(sums[j - first]);
     }
   }
 }

@@ -1,4 +1,5 @@
 // expect: wrong_value
+// caught by: element_error
 // Exponentials rounded to BF16, everything else in double: 2^-9 an element, which a tolerance of
 // 1e-2 lets through.
 #include <kbeam/candidate.h>
