@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-KBEAM_KNOB(int, kPanel, 64, 32, 64);         // columns a panel
+KBEAM_KNOB(int, kPanel, 32, 32);             // columns a panel
 KBEAM_KNOB(int, kWholeColumns, 8, 4, 8);     // columns a warp, where a block holds the matrix
 KBEAM_KNOB(int, kPanelColumns, 4, 2, 4);     // columns a warp in a panel
 KBEAM_KNOB(int, kSliceRows, 512, 256, 512);  // rows of a panel that one block of a cluster holds
@@ -140,8 +140,7 @@ __device__ __forceinline__ void load_transposed(std::uint32_t (&b)[4], const std
 // c += a b, 16 x 8 x 16.
 __device__ __forceinline__ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4],
                                              std::uint32_t b0, std::uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7},"
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7},"
       " {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -783,7 +782,7 @@ constexpr int kStripBytes = 4 * kHighLow<kRowWarps> + kRowWarps* kStrip* kSumStr
 // A -= V T'(V'A) for strips of A. The tiles are of A': its columns are the rows of the tensor-core
 // tile and its rows the columns, because then an accumulator tile is a left operand as it is.
 template <int kRowWarps>
-__global__ void __launch_bounds__(32 * kRowWarps, kRowWarps <= 8 ? 2 : 1)
+__global__ void __launch_bounds__(32 * kRowWarps, 16 / kRowWarps)
     update_strips(float* h, const float* v_in, const float* t_in, const float* backs, Shape s) {
   extern __shared__ float4 shared_memory[];
   constexpr int kStride = kRowWarps * kWarpRows + 8, kTiles = kWarpRows / 8;
@@ -1102,7 +1101,7 @@ void launch_strips(Job& job, const PanelMemory& memory, const Shape& s) {
     return;
   }
   const int strips = (s.n - s.first - s.columns + kStrip - 1) / kStrip;
-  const int resident = job.plan.device().multiprocessors * (kRowWarps <= 8 ? 16 / kRowWarps : 1);
+  const int resident = job.plan.device().multiprocessors * (16 / kRowWarps);
   const int groups = std::min(strips, std::max(1, (kWaves * resident + job.batch / 2) / job.batch));
   job.plan.launch(update_strips<kRowWarps>,
                   {.grid = {groups, job.batch},
