@@ -386,6 +386,8 @@ bool Conductor::take_pairs(const TaskCase& task_case, int process, PairedSamples
     samples.reference_ns.push_back(time_ns[1]);
     samples.candidate_first.push_back(candidate_first ? 1 : 0);
     samples.process.push_back(process);
+    // Whole blocks only: half a block would leave the order effect in.
+    if (pair % 2 == 1 && may_skip_pairs(task_.task.rule, samples)) break;
   }
   return true;
 }

@@ -220,6 +220,16 @@ TEST_F(ConductorTest, EndsEarlyWhenEveryIntervalIsClear) {
   EXPECT_EQ(evaluation.verdict, Verdict::accepted);
 }
 
+TEST_F(ConductorTest, ACaseThatIsClearTakesFewerPairsInEveryProcess) {
+  task_.task.rule = device_promote_rule();
+  lab_.behaviour[SeatRole::reference].event_ns = 300'000;
+  const Evaluation evaluation = judged();
+  EXPECT_EQ(evaluation.verdict, Verdict::accepted);
+  // The first whole block at or beyond 11 pairs, three times.
+  EXPECT_THAT(evaluation.measurements.at(0).samples.candidate_ns, SizeIs(3 * 12));
+  EXPECT_EQ(evaluation.measurements.at(0).summary.comparison, Comparison::faster);
+}
+
 TEST_F(ConductorTest, TheNoiseFloorOfTheTaskWidensDelta) {
   task_.task.noise["large"] = 0.04;
   EXPECT_DOUBLE_EQ(judged().measurements.at(0).noise_floor, 0.08);

@@ -43,7 +43,7 @@ class Trial {
   void note(const std::string& weakness);
 
   bool is_checked(const std::string& case_name) const;
-  // All pairs of this case in this pair of processes are there.
+  // The pairs of this case in this pair of processes are there: they come all at once.
   bool is_timed(const std::string& case_name, int process) const;
   Measurement& measurement_of(const std::string& case_name);
 

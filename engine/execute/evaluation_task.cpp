@@ -131,6 +131,8 @@ static void walk(auto& visit, Is<StoppingRule> auto& rule) {
   visit("fresh_base", rule.fresh_base);
   visit("clear_ratio", rule.clear_ratio);
   visit("futile_speedup", rule.futile_speedup);
+  visit("pairs_when_clear", rule.pairs_when_clear);
+  visit("pairs_clear_ratio", rule.pairs_clear_ratio);
 }
 
 static void walk(auto& visit, Is<TaskForm> auto& form) {

@@ -156,8 +156,17 @@ std::optional<std::string> may_end_early(const StoppingRule& rule,
   return std::nullopt;
 }
 
+bool may_skip_pairs(const StoppingRule& rule, const PairedSamples& of_process) {
+  const std::vector<double> ratios = log_ratios(of_process);
+  if (rule.pairs_when_clear < 1 || ratios.size() < static_cast<std::size_t>(rule.pairs_when_clear))
+    return false;
+  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+  const double beyond = std::log(rule.pairs_clear_ratio);
+  return *least > beyond || *most < -beyond;
+}
+
 StoppingRule screen_rule() {
-  return {.name = "screen", .pairs_per_process = 5, .processes = 1};
+  return {.name = "screen", .pairs_per_process = 5, .processes = 1, .fresh_base = true};
 }
 
 StoppingRule confirm_rule() {
@@ -171,6 +180,14 @@ StoppingRule confirm_rule() {
 
 StoppingRule promote_rule() {
   return {.name = "promote", .pairs_per_process = 9, .processes = 3, .fresh_base = true};
+}
+
+StoppingRule device_promote_rule() {
+  return {.name = "promote",
+          .pairs_per_process = 31,
+          .processes = 3,
+          .fresh_base = true,
+          .pairs_when_clear = 11};
 }
 
 }  // namespace kbeam

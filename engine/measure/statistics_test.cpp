@@ -140,5 +140,19 @@ TEST(MayEndEarly, NeverByDefault) {
   EXPECT_FALSE(may_end_early({.name = "plain"}, std::vector{measured(9, 8, 10)}));
 }
 
+TEST(Statistics, pairs_are_skipped_only_when_every_one_is_clear_the_same_way) {
+  StoppingRule rule{.name = "r", .pairs_when_clear = 3, .pairs_clear_ratio = 2};
+  const auto skips = [&](std::vector<double> candidate, std::vector<double> reference) {
+    return may_skip_pairs(rule, {std::move(candidate), std::move(reference), {}, {}});
+  };
+  EXPECT_TRUE(skips({1, 1, 1}, {2.1, 3, 4}));
+  EXPECT_TRUE(skips({5, 5, 5}, {2, 1, 1}));
+  EXPECT_FALSE(skips({1, 1}, {3, 3}));
+  EXPECT_FALSE(skips({1, 1, 1}, {3, 3, 1.9}));
+  EXPECT_FALSE(skips({1, 1, 9}, {3, 3, 1}));
+  rule.pairs_when_clear = 0;
+  EXPECT_FALSE(skips({1, 1, 1}, {9, 9, 9}));
+}
+
 }  // namespace
 }  // namespace kbeam
