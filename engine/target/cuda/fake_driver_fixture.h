@@ -232,7 +232,7 @@ inline DriverTable FakeDriver::table() const {
   };
   t.cuDeviceGetAttribute = [](int* value, CUdevice_attribute which, CUdevice) {
     *value = which == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE                       ? 1 << 20
-             : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 4
+             : which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 132
              : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR          ? 9
              : which == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? 232448
              : which == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS            ? 1

@@ -202,8 +202,8 @@ TEST_F(GraphReplayTest, FindsWhatTheDeviceRefuses) {
   plan.nodes[static_cast<std::size_t>(node_index("st_late"))].arguments.pop_back();
   EXPECT_THAT(image_.find_mistakes(plan, 0), ElementsAre(HasSubstr("takes 2 parameters")));
   plan = plan_;
-  plan.nodes[static_cast<std::size_t>(node_index("st_everyone"))].grid = {9, 1, 1};
-  EXPECT_THAT(image_.find_mistakes(plan, 0), ElementsAre(HasSubstr("8 are resident at once")));
+  plan.nodes[static_cast<std::size_t>(node_index("st_everyone"))].grid = {500, 1, 1};
+  EXPECT_THAT(image_.find_mistakes(plan, 0), ElementsAre(HasSubstr("264 are resident at once")));
   plan = plan_;
   plan.nodes[static_cast<std::size_t>(node_index("st_pair"))].kernel = "st_missing";
   EXPECT_THAT(image_.find_mistakes(plan, 0), ElementsAre(HasSubstr("no such kernel")));
@@ -225,7 +225,7 @@ TEST_F(GraphReplayTest, FindsIndicesThatPointNowhere) {
   EXPECT_THAT(with([](LaunchPlan& plan) { plan.nodes[0].bytes += 1; }), HasSubstr("fills outside"));
   EXPECT_THAT(with([](LaunchPlan& plan) { plan.nodes[1].from.offset_bytes = -4; }),
               HasSubstr("copies outside"));
-  EXPECT_THAT(with([](LaunchPlan& plan) { plan.nodes[2].body = 0; }),
+  EXPECT_THAT(with([](LaunchPlan& plan) { plan.nodes[2] = {.body = 0}; }),
               HasSubstr("belongs to a body"));
   EXPECT_THAT(with([](LaunchPlan& plan) {
                 std::erase_if(plan.nodes, [](const PlanNode& node) {

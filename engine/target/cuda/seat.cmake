@@ -23,7 +23,8 @@ kbeam_module(cuda_seat
           seat_kernels.cpp seat_layout.cpp seat_messages.cpp seat_process.cpp seat_server.cpp seat_session.cpp
           self_test.cpp self_test_plans.cpp
   LINKS kbeam_model kbeam_base kbeam_contract fmt::fmt Threads::Threads ${CMAKE_DL_LIBS}
-  TESTS graph_replay_test.cpp
+  TESTS device_memory_test.cpp figures_test.cpp graph_replay_test.cpp nvml_test.cpp seat_messages_test.cpp
+        seat_process_test.cpp seat_session_test.cpp
 )
 target_include_directories(kbeam_cuda_seat SYSTEM PUBLIC ${KBEAM_CUDA_INCLUDE})
 set_source_files_properties(embedded_images.cpp PROPERTIES
