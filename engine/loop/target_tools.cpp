@@ -1,6 +1,8 @@
 #include "loop/target_tools.h"
 
 #include "session/cpu_judge.h"
+#include "session/cuda_judge.h"
+#include "session/sanitizer_gate.h"
 
 namespace kbeam {
 namespace {
@@ -18,6 +20,36 @@ std::unique_ptr<Judge> make_cpu_judge(const TargetRequest& request, ProblemCode&
   return std::make_unique<CpuJudge>(request.problem, code, options, request.clock);
 }
 
+// The device whose description ships; plans are made for it.
+constexpr const char* kDeviceDescription = "h200.json";
+
+Result<std::unique_ptr<Judge>> make_cuda_judge(const TargetRequest& request, TargetTools& tools,
+                                               const std::filesystem::path& problem_module) {
+  if (!std::filesystem::exists(request.home.worker))
+    return Error{ErrorCode::unavailable, "judge for target cuda",
+                 "there is no " + request.home.worker.string(),
+                 "kbeam-worker is built where the CUDA toolkit is: install it and build again; "
+                 "`kbeam doctor` says what else is missing"};
+  CudaJudgeOptions options;
+  options.worker = request.home.worker;
+  options.planner.planner = request.home.planner;
+  options.planner.device_description = request.home.devices / kDeviceDescription;
+  options.problem_module = problem_module;
+  if (!request.problem.cuda_code.empty()) {
+    ASSIGN_OR_RETURN(options.problem_cuda_module,
+                     tools.compiler->build_problem(request.problem.cuda_code));
+  }
+  options.task_folder = request.cache / "tasks";
+  options.device = request.device;
+  options.grade = request.grade;
+  options.fixed_seed = request.fixed_key;
+  options.screen_timeout_s = request.screen_timeout_s;
+  options.give_up = request.give_up;
+  options.sanitizer = find_compute_sanitizer();
+  return std::unique_ptr<Judge>(std::make_unique<CudaJudge>(request.problem, tools.library->code(),
+                                                            std::move(options), request.clock));
+}
+
 }  // namespace
 
 Result<TargetTools> open_target(const TargetRequest& request) {
@@ -30,7 +62,11 @@ Result<TargetTools> open_target(const TargetRequest& request) {
   ASSIGN_OR_RETURN(const std::filesystem::path module,
                    tools.compiler->build_problem(request.problem.code));
   ASSIGN_OR_RETURN(tools.library, ProblemLibrary::load(module));
-  tools.judge = make_cpu_judge(request, tools.library->code());
+  if (request.target == "cuda") {
+    ASSIGN_OR_RETURN(tools.judge, make_cuda_judge(request, tools, module));
+  } else {
+    tools.judge = make_cpu_judge(request, tools.library->code());
+  }
   return tools;
 }
 

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/files.h"
 #include "base/process.h"
 
 namespace kbeam {
@@ -170,13 +171,52 @@ Evaluation CudaJudge::screen(const Subject& candidate, const Subject& reference,
   return conduct(request, options_.screen_timeout_s);
 }
 
+Result<std::optional<SanitizerFinding>> CudaJudge::sanitize(const TaskRequest& promoted) {
+  TaskRequest request = promoted;
+  request.kind = TaskKind::plain;
+  request.reference.reset();
+  // A timed case is watched only where it alone launches a kernel.
+  request.check_cases.insert(request.check_cases.end(), request.timed_cases.begin(),
+                             request.timed_cases.end());
+  request.timed_cases.clear();
+  const std::filesystem::path images = options_.task_folder / "images";
+  ASSIGN_OR_RETURN(AssembledTask assembled, assemble_task(request, images));
+  if (assembled.refused)
+    return std::optional(SanitizerFinding{assembled.refused->verdict, assembled.refused->reason});
+  assembled.task.check_cases = choose_sanitizer_cases(assembled.task, assembled.files);
+  ASSIGN_OR_RETURN(const TemporaryTask place, TemporaryTask::make(options_.task_folder));
+  const std::filesystem::path folder = place.folder() / "task";
+  RETURN_IF_ERROR(write_task_folder(assembled.task, assembled.files, folder));
+  return pass_sanitizers({.sanitizer = options_.sanitizer,
+                          .worker = options_.worker,
+                          .device = options_.device,
+                          .timeout_s = options_.compare_timeout_s,
+                          .give_up = options_.give_up},
+                         folder);
+}
+
 Evaluation CudaJudge::compare(const CompareRequest& compare) {
   TaskRequest request = request_for(TaskKind::compare, compare.candidate, compare.stage);
   request.reference = as_cuda(compare.reference);
   request.check_cases = compare.check_cases;
   request.timed_cases = compare.timed_cases;
   request.rule = compare.rule;
-  return conduct(request, options_.compare_timeout_s);
+  if (compare.stage != Stage::promote) return conduct(request, options_.compare_timeout_s);
+  if (!options_.sanitizer.empty()) {
+    const auto finding = sanitize(request);
+    if (!finding.ok()) return engine_failure(request, finding.error(), clock_);
+    if (*finding) {
+      Evaluation evaluation = engine_failure(request, {}, clock_);
+      evaluation.verdict = (*finding)->verdict;
+      evaluation.reason = "sanitizers: " + (*finding)->sentence;
+      return evaluation;
+    }
+  }
+  Evaluation evaluation = conduct(request, options_.compare_timeout_s);
+  if (options_.sanitizer.empty())
+    evaluation.weaknesses.push_back(
+        "compute-sanitizer is not installed: memory, races and initialisation were not watched");
+  return evaluation;
 }
 
 Outcome<Judge::CeilingTime> CudaJudge::time_trusted(const Subject& subject, const Case& the_case,

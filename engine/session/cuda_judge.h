@@ -15,6 +15,7 @@
 #include "execute/evaluation_task.h"
 #include "model/problem.h"
 #include "session/judge.h"
+#include "session/sanitizer_gate.h"
 #include "session/task_assembly.h"
 
 namespace kbeam {
@@ -31,6 +32,7 @@ struct CudaJudgeOptions {
   double call_timeout_s = 10;
   double screen_timeout_s = 600;
   double compare_timeout_s = 3600;
+  std::filesystem::path sanitizer;  // compute-sanitizer; empty: promotions say that it is missing
   std::function<bool()> give_up;
 };
 
@@ -53,6 +55,9 @@ class CudaJudge final : public Judge {
   TaskRequest request_for(TaskKind kind, const Subject& candidate, Stage stage) const;
   Evaluation conduct(const TaskRequest& request, double timeout_s);
   Result<TaskResult> run_task(const AssembledTask& assembled, double timeout_s);
+  // What the sanitizers have against a candidate that is to be promoted; nothing when they are
+  // content.
+  Result<std::optional<SanitizerFinding>> sanitize(const TaskRequest& promoted);
   void hold_to_floors(Evaluation& evaluation) const;
 
   const Problem& problem_;

@@ -1,0 +1,161 @@
+#include "session/sanitizer_gate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "base/process.h"
+#include "model/json_forms.h"
+
+namespace kbeam {
+namespace {
+
+// What a sanitizer would see anew: the same kernel with other blocks or clusters takes other
+// branches.
+std::set<std::string> launches_of(const LaunchPlan& plan) {
+  std::set<std::string> launches;
+  for (const PlanNode& node : plan.nodes)
+    if (node.kind == NodeKind::kernel)
+      launches.insert(fmt::format("{} {}x{}x{} {}x{}x{}", node.kernel, node.block[0], node.block[1],
+                                  node.block[2], node.cluster[0], node.cluster[1],
+                                  node.cluster[2]));
+  return launches;
+}
+
+struct Tool {
+  const char* name;
+  Verdict verdict;  // when it finds something
+};
+constexpr Tool kTools[] = {{"memcheck", Verdict::wrote_outside},
+                           {"racecheck", Verdict::race},
+                           {"initcheck", Verdict::not_repeatable},
+                           {"synccheck", Verdict::race}};
+
+// What one plain run says, as kbeam-worker --plain --json prints it.
+struct PlainRun {
+  Verdict verdict = Verdict::engine_failed;
+  std::string reason;
+  Json output_hashes;
+  std::optional<int> wrapper_exit_code;
+  std::string wrapper_output;
+};
+
+Result<PlainRun> run_plain(const SanitizerGate& gate, const std::filesystem::path& task_folder,
+                           const char* tool) {
+  std::vector<std::string> command{gate.worker.string(),        "--plain",
+                                   task_folder.string(),        "--device",
+                                   std::to_string(gate.device), "--json"};
+  if (tool != nullptr) {
+    command.push_back("--wrapper");
+    command.push_back(
+        fmt::format("{} --tool {} --error-exitcode 86", gate.sanitizer.string(), tool));
+  }
+  const std::string attempted =
+      tool == nullptr ? std::string("run the promotion's cases once") : fmt::format("run {}", tool);
+  ASSIGN_OR_RETURN(const ProcessOutcome outcome,
+                   run_process({.command = command,
+                                .folder = {},
+                                .environment = {"PATH=/usr/local/cuda/bin:/usr/bin:/bin"},
+                                .timeout_s = gate.timeout_s,
+                                .cancelled = gate.give_up,
+                                .before_exec = {}}));
+  if (outcome.timed_out)
+    return Error{ErrorCode::unavailable, attempted,
+                 fmt::format("it did not end within {:.0f} s", gate.timeout_s),
+                 "see `kbeam doctor`"};
+  const std::size_t begin = outcome.output.find('{');
+  if (begin == std::string::npos)
+    return Error{ErrorCode::unavailable, attempted, "kbeam-worker said: " + outcome.output,
+                 "see `kbeam doctor`"};
+  ASSIGN_OR_RETURN(const Json json, parse_json(outcome.output.substr(begin), "the plain run"));
+  PlainRun run;
+  run.verdict = parse_verdict(json.value("verdict", "")).value_or(Verdict::engine_failed);
+  run.reason = json.value("reason", "");
+  run.output_hashes = json.value("output_hashes", Json::object());
+  if (json.contains("wrapper_exit_code") && json["wrapper_exit_code"].is_number())
+    run.wrapper_exit_code = json["wrapper_exit_code"].get<int>();
+  run.wrapper_output = json.value("wrapper_output", "");
+  return run;
+}
+
+// The first line in which a tool complains: "========= Invalid __global__ write of size 4 bytes".
+std::string first_complaint(const std::string& output) {
+  constexpr std::string_view kMark = "========= ";
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(kMark) && line.find("COMPUTE-SANITIZER") == std::string::npos)
+      return line.substr(kMark.size());
+  return "no line of its report was kept";
+}
+
+struct CoveringCase {
+  std::string name;
+  std::int64_t elements = 0;
+  std::set<std::string> launches;
+};
+
+}  // namespace
+
+std::vector<std::string> choose_sanitizer_cases(const EvaluationTask& task,
+                                                const TaskFiles& files) {
+  std::vector<CoveringCase> cases;
+  std::set<std::string> wanted;
+  for (const TaskCase& task_case : task.cases) {
+    const auto planned = task.candidate.plan_of_case.find(task_case.the_case.name);
+    if (planned == task.candidate.plan_of_case.end()) continue;
+    CoveringCase one{task_case.the_case.name, 0, launches_of(files.plans.at(planned->second))};
+    for (const TensorShape& tensor : task_case.tensors) one.elements += tensor.elements();
+    wanted.insert(one.launches.begin(), one.launches.end());
+    cases.push_back(std::move(one));
+  }
+  std::stable_sort(cases.begin(), cases.end(), [](const CoveringCase& a, const CoveringCase& b) {
+    return a.elements < b.elements;
+  });
+  std::vector<std::string> chosen;
+  for (const CoveringCase& one : cases) {
+    bool brings_something = false;
+    for (const std::string& launch : one.launches) brings_something |= wanted.erase(launch) > 0;
+    if (brings_something) chosen.push_back(one.name);
+  }
+  return chosen;
+}
+
+std::filesystem::path find_compute_sanitizer() {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(std::string(path == nullptr ? "" : path) + ":/usr/local/cuda/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::filesystem::path program = std::filesystem::path(folder) / "compute-sanitizer";
+    std::error_code ignored;
+    if (!folder.empty() && std::filesystem::exists(program, ignored)) return program;
+  }
+  return {};
+}
+
+Result<std::optional<SanitizerFinding>> pass_sanitizers(const SanitizerGate& gate,
+                                                        const std::filesystem::path& task_folder) {
+  using Finding = std::optional<SanitizerFinding>;
+  ASSIGN_OR_RETURN(const PlainRun alone, run_plain(gate, task_folder, nullptr));
+  if (alone.verdict != Verdict::accepted)
+    return Finding(SanitizerFinding{alone.verdict, "in plain memory: " + alone.reason});
+  for (const Tool& tool : kTools) {
+    ASSIGN_OR_RETURN(const PlainRun watched, run_plain(gate, task_folder, tool.name));
+    if (watched.wrapper_exit_code.value_or(0) != 0)
+      return Finding(SanitizerFinding{
+          tool.verdict, fmt::format("{}: {}", tool.name, first_complaint(watched.wrapper_output))});
+    if (watched.verdict != Verdict::accepted)
+      return Finding(SanitizerFinding{watched.verdict,
+                                      fmt::format("under {}: {}", tool.name, watched.reason)});
+    if (watched.output_hashes != alone.output_hashes)
+      return Finding(SanitizerFinding{
+          Verdict::not_repeatable,
+          fmt::format("under {} its outputs differ from those without", tool.name)});
+  }
+  return Finding();
+}
+
+}  // namespace kbeam
