@@ -190,11 +190,22 @@ void read_resources(const Elf& elf, const std::vector<Symbol>& symbols, DeviceIm
   }
 }
 
+// Constant tables that nvcc itself links for sin, cos and tan. A candidate may take one of these
+// names for memory of its own; the seat's reload before every call empties it.
+bool is_compiler_table(const Symbol& symbol) {
+  constexpr std::pair<std::string_view, std::uint64_t> kTables[] = {
+      {"__cudart_i2opi_d", 144}, {"__cudart_i2opi_f", 24}, {"__cudart_sin_cos_coeffs", 128}};
+  return std::ranges::any_of(kTables, [&symbol](const auto& table) {
+    return symbol.name == table.first && symbol.entry.st_size == table.second;
+  });
+}
+
 std::string read_cubin(std::string_view cubin, DeviceImage& image) {
   const auto elf = read_elf(cubin, kCudaMachine);
   if (!elf) return "its device image is no cubin that kbeam knows";
   image.architecture = static_cast<int>(elf->header.e_flags >> 8 & 0xff);
   const std::vector<Symbol> symbols = read_symbols(*elf);
+  std::uint64_t table_bytes = 0;
   for (const Symbol& symbol : symbols) {
     const bool is_kernel = ELF64_ST_TYPE(symbol.entry.st_info) == STT_FUNC &&
                            (symbol.entry.st_other & kKernelMark) != 0;
@@ -210,13 +221,19 @@ std::string read_cubin(std::string_view cubin, DeviceImage& image) {
     }
     if (symbol.entry.st_shndx >= elf->sections.size() || symbol.entry.st_size == 0) continue;
     const std::string_view section = elf->sections[symbol.entry.st_shndx].name;
-    if (ELF64_ST_TYPE(symbol.entry.st_info) == STT_OBJECT && section.starts_with(".nv.global"))
+    if (ELF64_ST_TYPE(symbol.entry.st_info) != STT_OBJECT || !section.starts_with(".nv.global"))
+      continue;
+    if (is_compiler_table(symbol))
+      table_bytes += symbol.entry.st_size;
+    else
       image.writable_variables.emplace_back(symbol.name);
   }
-  // A variable without a symbol is still one.
+  // A variable without a symbol is still one; alignment may leave gaps between the tables.
+  constexpr std::uint64_t kMostPadding = 64;
   if (image.writable_variables.empty())
     for (const Section& section : elf->sections)
-      if (section.name.starts_with(".nv.global") && section.header.sh_size > 0)
+      if (section.name.starts_with(".nv.global") &&
+          section.header.sh_size > (table_bytes == 0 ? 0 : table_bytes + kMostPadding))
         image.writable_variables.emplace_back("(unnamed)");
   read_resources(*elf, symbols, image);
   return {};
