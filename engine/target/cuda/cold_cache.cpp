@@ -21,11 +21,13 @@ ColdCache::ColdCache(const Driver& cuda, CUdevice device, const SeatKernels& ker
       multiprocessors_(attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)),
       shared_bytes_(static_cast<std::uint32_t>(
           attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))) {
-  DRIVER(cuda_, cuCtxSetLimit, CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0);
+  const CUresult limited = cuda_.cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0);
+  persists_ = limited != CUDA_ERROR_UNSUPPORTED_LIMIT;
+  if (persists_) cuda_.check(limited, "cuCtxSetLimit");
 }
 
 void ColdCache::flush() {
-  DRIVER(cuda_, cuCtxResetPersistingL2Cache);
+  if (persists_) DRIVER(cuda_, cuCtxResetPersistingL2Cache);
   for (int pass = 0; pass < kFlushPasses; ++pass) kernels_.flush(memory_, bytes(), ++round_);
 }
 

@@ -12,7 +12,8 @@ namespace kbeam {
 
 class ColdCache {
  public:
-  // Sets the persisting part of the L2 to nothing, so that no access can reserve lines.
+  // Sets the persisting part of the L2 to nothing, so that no access can reserve lines; where the
+  // device has no such part (MIG slices), there is nothing to set.
   ColdCache(const Driver& cuda, CUdevice device, const SeatKernels& kernels);
 
   // Twice the L2, in the judge's memory.
@@ -27,6 +28,7 @@ class ColdCache {
   const Driver& cuda_;
   const SeatKernels& kernels_;
   std::uint64_t l2_bytes_ = 0;
+  bool persists_ = false;
   int multiprocessors_ = 0;
   std::uint32_t shared_bytes_ = 0;
   CUdeviceptr memory_ = 0;

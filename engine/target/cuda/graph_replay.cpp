@@ -283,7 +283,7 @@ class GraphReplay::Builder {
     CUdeviceptr to = address(node.to);
     CUdeviceptr from = address(node.from);
     auto bytes = static_cast<std::uint64_t>(node.bytes);
-    if (is_kernel_node(node)) {
+    if (is_kernel_node(node) || replay_.context_.remapped_memory) {
       void* parameters[] = {&to, &from, &bytes};
       return add_trusted(graph, after, replay_.context_.kernels.copy_function(), bytes, parameters);
     }

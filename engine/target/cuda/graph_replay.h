@@ -22,6 +22,9 @@ struct ReplayContext {
   CUstream stream = nullptr;
   const SeatKernels& kernels;
   LibraryNodes* library = nullptr;  // null: gemm and vendor nodes are refused
+  // The plan works on memory that is unmapped between replays: copy nodes, which the driver may
+  // resolve once, become kernels.
+  bool remapped_memory = false;
 };
 
 // Indices, offsets and order of a plan, checked once more before they are used as array indices:

@@ -163,6 +163,12 @@ TEST_F(GraphReplayTest, LargeCopiesAreCopyNodesSmallOnesKernels) {
   EXPECT_EQ(word(kernel("kbeam_copy"), 0), addresses_[1]);
 }
 
+TEST_F(GraphReplayTest, CopiesOfMemoryThatIsUnmappedBetweenReplaysAreKernels) {
+  GraphReplay graph({cuda_, nullptr, nullptr, kernels_, nullptr, true}, plan_, addresses_, &image_);
+  graph.build();
+  for (const FakeNode& node : built().nodes) EXPECT_NE(node.kind, "copy");
+}
+
 TEST_F(GraphReplayTest, ReplayedTwiceAfterReloadingTheImage) {
   auto graph = replay(plan_);
   graph.build();

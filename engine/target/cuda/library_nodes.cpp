@@ -3,7 +3,7 @@
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 #include <dlfcn.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <climits>
@@ -213,7 +213,8 @@ class LoadedLibraries final : public LibraryNodes {
     else if (node.routine == "cublas.sgeqrf_batched")
       run_batched_geqrf(call);
     else
-      bad_call("no vendor routine is called '" + node.routine + "'");
+      bad_call(fmt::format("no vendor routine is called '{}'; there are {}", node.routine,
+                           fmt::join(vendor_routines(), ", ")));
   }
 
   void run_cusolver_geqrf(const GeqrfCall& call) {

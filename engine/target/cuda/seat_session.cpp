@@ -179,8 +179,11 @@ void SeatSession::check_plans() {
   }
 }
 
-ReplayContext SeatSession::replay_context(bool libraries) {
-  return {cuda_, context_, stream_, *kernels_, libraries ? library_.get() : nullptr};
+ReplayContext SeatSession::judge_context() const {
+  return {cuda_, context_, stream_, *kernels_, nullptr, true};
+}
+ReplayContext SeatSession::subject_context() const {
+  return {cuda_, context_, stream_, *kernels_, library_.get(), false};
 }
 
 LoadedImage* SeatSession::trusted_image(const LaunchPlan& plan) {
@@ -253,7 +256,7 @@ void SeatSession::build_case(const SessionCase& the_case) {
     if (!the_case.subject.image_hash.empty())
       prepared_.image =
           std::make_unique<LoadedImage>(cuda_, setup_.images.at(the_case.subject.image_hash));
-    prepared_.subject = std::make_unique<GraphReplay>(replay_context(true), the_case.subject,
+    prepared_.subject = std::make_unique<GraphReplay>(subject_context(), the_case.subject,
                                                       layout.subject(), prepared_.image.get());
     prepared_.subject->build();
   });
@@ -270,7 +273,7 @@ std::unique_ptr<GraphReplay> SeatSession::judge_replay(const std::optional<Launc
     if (plan->buffers[i].kind == BufferKind::table)
       upload(cuda_, stream_, addresses[i], plan->buffers[i].content.data(),
              plan->buffers[i].content.size());
-  auto replay = std::make_unique<GraphReplay>(replay_context(false), *plan, std::move(addresses),
+  auto replay = std::make_unique<GraphReplay>(judge_context(), *plan, std::move(addresses),
                                               trusted_image(*plan));
   replay->build();
   return replay;

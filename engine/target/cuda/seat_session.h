@@ -80,7 +80,8 @@ class SeatSession {
   };
 
   int attribute(CUdevice_attribute which) const;
-  ReplayContext replay_context(bool libraries);
+  ReplayContext judge_context() const;
+  ReplayContext subject_context() const;
   LoadedImage* trusted_image(const LaunchPlan& plan);
   void check_plans();
   void forget_case();
