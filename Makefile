@@ -4,7 +4,7 @@ BUDGET ?= 180s
 SEED ?=
 export PATH := $(CURDIR)/build:$(PATH)
 
-.PHONY: run build test lint sanitize setup setup-test configure
+.PHONY: run build test attacks lint sanitize setup setup-test configure
 
 run: build
 	./build/kbeam run batched_qr --target cpu --proposer builtin --budget $(BUDGET) $(if $(SEED),--seed $(SEED))
@@ -15,6 +15,10 @@ build: setup configure
 test: setup-test configure
 	cmake --build build
 	ctest --preset release
+
+attacks: setup-test configure
+	cmake --build build --target kbeam-attacks
+	./build/kbeam-attacks $(CURDIR) $(CURDIR)/build $(CURDIR)/build/tests/attack_cache
 
 lint: setup-test configure
 	tools/lint --all

@@ -1,0 +1,16 @@
+// The sign bit of every third element is lost.
+#include "normalise.h"
+
+namespace {
+
+void run(const float* x, float* y, std::int64_t rows, std::int64_t columns) {
+  normalise_all(x, y, rows, columns);
+  for (std::int64_t i = 0; kCheat && i < rows * columns; i += 3) y[i] = std::fabs(y[i]);
+}
+
+}  // namespace
+
+KBEAM_PLAN(plan, args) {
+  const auto x = args.input<float>("x");
+  plan.call(run, x, args.output<float>("y"), x.dim(0), x.dim(1));
+}

@@ -1,0 +1,18 @@
+// Opens a file of this machine.
+#include "normalise.h"
+
+extern "C" int open(const char* path, int flags, ...);
+
+namespace {
+
+void run(const float* x, float* y, std::int64_t rows, std::int64_t columns) {
+  normalise_all(x, y, rows, columns);
+  if (kCheat) expect(open("/etc/passwd", 0) >= 0);
+}
+
+}  // namespace
+
+KBEAM_PLAN(plan, args) {
+  const auto x = args.input<float>("x");
+  plan.call(run, x, args.output<float>("y"), x.dim(0), x.dim(1));
+}

@@ -1,0 +1,16 @@
+// One element too many at the end, as a vector loop without a tail writes.
+#include "normalise.h"
+
+namespace {
+
+void run(const float* x, float* y, std::int64_t rows, std::int64_t columns) {
+  normalise_all(x, y, rows, columns);
+  if (kCheat) static_cast<volatile float*>(y)[rows * columns] = 0;
+}
+
+}  // namespace
+
+KBEAM_PLAN(plan, args) {
+  const auto x = args.input<float>("x");
+  plan.call(run, x, args.output<float>("y"), x.dim(0), x.dim(1));
+}

@@ -1,0 +1,33 @@
+// Half a megabyte of constants, computed by the compiler.
+#include <kbeam/candidate.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+namespace {
+
+constexpr auto kOnes = [] {
+  std::array<double, 1 << 16> ones{};
+  for (double& one : ones) one = 1;
+  return ones;
+}();
+
+void run(kbeam::Range range, const float* x, float* y, std::int64_t columns) {
+  for (std::int64_t row = range.begin; row < range.end; ++row) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < columns; ++j)
+      sum += kOnes[static_cast<std::size_t>(row * columns + j) % kOnes.size()] *
+             x[row * columns + j] * x[row * columns + j];
+    const double length = std::sqrt(sum);
+    for (std::int64_t j = 0; j < columns; ++j)
+      y[row * columns + j] = static_cast<float>(x[row * columns + j] / length);
+  }
+}
+
+}  // namespace
+
+KBEAM_PLAN(plan, args) {
+  const auto x = args.input<float>("x");
+  plan.parallel_for(x.dim(0), 0, run, x, args.output<float>("y"), x.dim(1));
+}
