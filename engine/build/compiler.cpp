@@ -265,7 +265,7 @@ Result<Artifact> GccCompiler::find_or_build(const BuildRequest& request) {
       refusal && defence_is_on(Defence::source_rules))
     return failed(
         Verdict::refused_object,
-        request.source_name + ":" + std::to_string(refusal->line) + ": " + refusal->sentence);
+        request.source_name + ":" + std::to_string(refusal->line) + ": " + refusal->text());
   ASSIGN_OR_RETURN(const std::string key, key_of(request));
   std::optional<Artifact> artifact = cache_.find(key);
   if (!artifact) {
@@ -309,7 +309,7 @@ Result<Built> GccCompiler::compile_in(const fs::path& folder, const BuildRequest
   ASSIGN_OR_RETURN(const std::string object, read_file(folder / kObjectName));
   if (const auto refusal = find_object_refusal(object);
       refusal && defence_is_on(Defence::object_rules))
-    return refused(refusal->sentence, std::move(outcome.output));
+    return refused(refusal->text(), std::move(outcome.output));
   ASSIGN_OR_RETURN(Built built, link_in(folder, request.link, std::move(outcome.output)));
   for (const char* done : {kSourceName, kObjectName}) {
     std::error_code ignored;
@@ -329,7 +329,7 @@ Result<Built> GccCompiler::link_in(const fs::path& folder, const Words& librarie
   ASSIGN_OR_RETURN(const std::string module, read_file(folder / BuildCache::kModuleName));
   if (const auto refusal = find_module_refusal(module, libraries);
       refusal && defence_is_on(Defence::object_rules))
-    return refused(refusal->sentence, std::move(outcome.output));
+    return refused(refusal->text(), std::move(outcome.output));
   return Built{.artifact = {.verdict = Verdict::accepted,
                             .log = std::move(outcome.output),
                             .object_hash = hash_of_code(module)}};

@@ -21,8 +21,8 @@ std::string seconds(double value) {
 // "a.cpp:3:5: error: no such thing" -> "a.cpp:3:5: no such thing".
 std::string first_error(std::string_view log) {
   // The last two are ptxas's and nvcc's.
-  constexpr std::string_view kMarks[] = {"fatal error: ", "error: ", "undefined reference to",
-                                         "error   : ", "fatal   : "};
+  constexpr std::string_view kMarks[] = {
+      "fatal error: ", "error: ", "Error: ", "undefined reference to", "error   : ", "fatal   : "};
   while (!log.empty()) {
     const std::string_view line = log.substr(0, std::min(log.find('\n'), log.size()));
     for (const std::string_view mark : kMarks) {

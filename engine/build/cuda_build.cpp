@@ -192,16 +192,15 @@ Result<Built> CudaBuild::compile_in(const fs::path& folder, const Compile& compi
       ASSIGN_OR_RETURN(const std::string host_half, read_file(entry.path()));
       if (const auto refusal = find_host_assembly(host_half, compile.name);
           refusal && defence_is_on(Defence::source_rules))
-        return refused(
-            compile.name + ":" + std::to_string(refusal->line) + ": " + refusal->sentence,
-            std::move(built.artifact.log));
+        return refused(compile.name + ":" + std::to_string(refusal->line) + ": " + refusal->text(),
+                       std::move(built.artifact.log));
     }
   }
   if (compile.rules == Rules::candidate) {
     ASSIGN_OR_RETURN(const std::string object, read_file(compile.work / kObjectName));
     if (const auto refusal = find_object_refusal(object, SourceLanguage::cuda);
         refusal && defence_is_on(Defence::object_rules))
-      return refused(refusal->sentence, std::move(built.artifact.log));
+      return refused(refusal->text(), std::move(built.artifact.log));
   }
   ASSIGN_OR_RETURN(built, link_in(folder, compile, std::move(built)));
   std::error_code ignored;
@@ -230,7 +229,7 @@ Result<Built> CudaBuild::link_in(const fs::path& folder, const Compile& compile,
   }
   if (const auto refusal = find_module_refusal(content, {}, SourceLanguage::cuda);
       refusal && compile.rules == Rules::candidate && defence_is_on(Defence::object_rules))
-    return refused(refusal->sentence, std::move(built.artifact.log));
+    return refused(refusal->text(), std::move(built.artifact.log));
   built.artifact.object_hash = hash_of_code(content);
   return built;
 }

@@ -239,6 +239,34 @@ ObjectRefusal malformed_refusal() {
 
 }  // namespace
 
+std::string_view to_string(ObjectRule rule) {
+  switch (rule) {
+    case ObjectRule::malformed:
+      return "malformed";
+    case ObjectRule::missing_entry:
+      return "missing_entry";
+    case ObjectRule::external_linkage:
+      return "external_linkage";
+    case ObjectRule::constructor:
+      return "constructor";
+    case ObjectRule::ifunc:
+      return "ifunc";
+    case ObjectRule::library:
+      return "library";
+    case ObjectRule::run_path:
+      return "run_path";
+    case ObjectRule::executable_stack:
+      return "executable_stack";
+    case ObjectRule::text_relocation:
+      return "text_relocation";
+    case ObjectRule::writable_code:
+      return "writable_code";
+    case ObjectRule::driver_call:
+      return "driver_call";
+  }
+  return "unknown";
+}
+
 std::optional<ObjectRefusal> find_object_refusal(std::string_view object, SourceLanguage language) {
   const auto file = read_elf(object);
   if (!file || file->type != ET_REL) return malformed_refusal();

@@ -25,9 +25,13 @@ enum class ObjectRule {
   driver_call,
 };
 
+std::string_view to_string(ObjectRule rule);
+
 struct ObjectRefusal {
   ObjectRule rule;
   std::string sentence;
+  // For people and for programs: "variable x has external linkage [external_linkage]".
+  std::string text() const { return sentence + " [" + std::string(to_string(rule)) + "]"; }
 };
 
 inline constexpr char kEntrySymbol[] = "kbeam_candidate_plan";

@@ -226,6 +226,24 @@ std::optional<LineMarker> read_marker(std::string_view line) {
 
 }  // namespace
 
+std::string_view to_string(SourceRule rule) {
+  switch (rule) {
+    case SourceRule::header:
+      return "header";
+    case SourceRule::computed_include:
+      return "computed_include";
+    case SourceRule::embedded_file:
+      return "embedded_file";
+    case SourceRule::pragma:
+      return "pragma";
+    case SourceRule::build_time:
+      return "build_time";
+    case SourceRule::host_assembly:
+      return "host_assembly";
+  }
+  return "unknown";
+}
+
 std::optional<SourceRefusal> find_refusal(std::string_view source, SourceOrigin origin,
                                           SourceLanguage language) {
   const std::vector<CppToken> tokens = cpp_tokens(source);

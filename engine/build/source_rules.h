@@ -20,10 +20,14 @@ enum class SourceRule {
   host_assembly
 };
 
+std::string_view to_string(SourceRule rule);
+
 struct SourceRefusal {
   SourceRule rule;
   int line;
   std::string sentence;
+  // "#pragma weak is not allowed [pragma]".
+  std::string text() const { return sentence + " [" + std::string(to_string(rule)) + "]"; }
 };
 
 // A baseline may include the headers of the libraries that it links; everything else holds for

@@ -177,6 +177,7 @@ bool CpuJudge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& re
   }
   // One call of `side` on the content of `key`: its time, or nothing when the evaluation has
   // failed.
+  std::uint64_t base_seed = input_seed;
   const auto call = [&](Side& side, std::uint64_t key, CheckDepth depth) -> std::optional<double> {
     const Outcome<CheckedCall> called =
         side.process.call(key, {depth, options_.grade, random_bits()});
@@ -192,7 +193,7 @@ bool CpuJudge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& re
       return std::nullopt;
     }
     if (side.is_candidate && defence_is_on(Defence::every_output_checked) &&
-        !trial.take(the_case, called.value->report, input_seed))
+        !trial.take(the_case, called.value->report, base_seed))
       return std::nullopt;
     return static_cast<double>(called.value->wall_ns);
   };
@@ -208,15 +209,15 @@ bool CpuJudge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& re
     // effect cancels.
     candidate_first = pair % 2 == 0 ? random_bits() % 2 == 0 : !candidate_first;
     const std::uint64_t key = random_bits();
-    // Freshening alone keeps the result computable from an older one (a permutation, a sign). Where
-    // a claim is made, every pair gets matrices that were never there before; screens, which only
-    // rank, save that time.
+    // Freshening alone keeps the result computable from an older one (a permutation, a sign), so
+    // every pair gets matrices that its processes have never seen.
     const std::uint64_t pair_seed =
         derive_seed(input_seed, "pair", static_cast<std::uint64_t>(pair));
     if (fresh_base) {
       const std::span<const TensorView> fresh = bank_.inputs_for(the_case, pair_seed);
       candidate.use_base(fresh);
       reference.use_base(fresh);
+      base_seed = pair_seed;
     }
     double time_ns[2] = {0, 0};
     for (int turn = 0; turn < 2; ++turn) {
@@ -227,7 +228,8 @@ bool CpuJudge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& re
       if (!time) return false;
       time_ns[index] = *time;
     }
-    if (fresh_base) bank_.forget(pair_seed);
+    // Both processes of a screen end with it: the next screen may use the same base inputs.
+    if (fresh_base && input_seed != screen_seed()) bank_.forget(pair_seed);
     measurement.samples.candidate_ns.push_back(time_ns[0]);
     measurement.samples.reference_ns.push_back(time_ns[1]);
     measurement.samples.candidate_first.push_back(candidate_first ? 1 : 0);
@@ -327,14 +329,8 @@ Evaluation CpuJudge::check(const Subject& subject, const std::vector<Case>& case
   });
 }
 
-bool CpuJudge::renew_screen_reference(Trial& trial, const Subject& reference,
-                                      const std::vector<Case>& timed_cases) {
-  if (screen_reference_id_ == reference.id) return true;
-  screen_reference_.reset();
-  screen_reference_id_.clear();
-  if (!start_reference(trial, reference, 1, timed_cases, screen_reference_)) return false;
-  screen_reference_id_ = reference.id;
-  return true;
+std::uint64_t CpuJudge::screen_seed() const {
+  return derive_seed(options_.seed, "screen");
 }
 
 Evaluation CpuJudge::screen(const Subject& candidate, const Subject& reference,
@@ -342,7 +338,7 @@ Evaluation CpuJudge::screen(const Subject& candidate, const Subject& reference,
                             const std::vector<Case>& timed_cases) {
   return conduct(candidate, Stage::screen, [&](Trial& trial) {
     trial.limit_s = options_.screen_timeout_s;
-    const std::uint64_t input_seed = derive_seed(options_.seed, "screen");
+    const std::uint64_t input_seed = screen_seed();
     std::unique_ptr<BenchProcess> process;
     {
       const Stopwatch watch(clock_, trial.evaluation.check_s);
@@ -350,7 +346,10 @@ Evaluation CpuJudge::screen(const Subject& candidate, const Subject& reference,
       if (!check_cases(trial, *process, check_cases_list, input_seed)) return;
     }
     const Stopwatch watch(clock_, trial.evaluation.measure_s);
-    if (!renew_screen_reference(trial, reference, timed_cases)) return;
+    // New like the candidate's: a reference that has seen the inputs could slow its rivals'
+    // screens.
+    std::unique_ptr<BenchProcess> reference_process;
+    if (!start_reference(trial, reference, 1, timed_cases, reference_process)) return;
     const CompareRequest request{.candidate = candidate,
                                  .reference = reference,
                                  .check_cases = {},
@@ -358,10 +357,7 @@ Evaluation CpuJudge::screen(const Subject& candidate, const Subject& reference,
                                  .rule = screen_rule(),
                                  .stage = Stage::screen,
                                  .threads = 1};
-    // A reference that failed is not asked again: the next screen starts it afresh.
-    if (!time_cases(trial, *process, *screen_reference_, request, input_seed, 0) &&
-        trial.evaluation.verdict == Verdict::engine_failed)
-      screen_reference_id_.clear();
+    time_cases(trial, *process, *reference_process, request, input_seed, 0);
   });
 }
 
@@ -406,7 +402,7 @@ Outcome<Judge::CeilingTime> CpuJudge::time_trusted(const Subject& subject, const
   std::unique_ptr<BenchProcess> process;
   if (!start(trial, subject, threads, std::span(&the_case, 1), process))
     return Timed{std::nullopt, {trial.evaluation.verdict, trial.evaluation.reason}};
-  const std::uint64_t input_seed = derive_seed(options_.seed, "screen");
+  const std::uint64_t input_seed = screen_seed();
   const Outcome<bool> prepared = process->prepare(the_case, bank_.inputs_for(the_case, input_seed));
   if (!prepared.ok()) return Timed{std::nullopt, prepared.failure};
   const auto lock = TimingLock::acquire(options_.on_lock_wait);

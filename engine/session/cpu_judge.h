@@ -39,7 +39,7 @@ class CpuJudge final : public Judge {
   CpuJudge(const Problem& problem, ProblemCode& code, JudgeOptions options, const Clock& clock);
 
   Evaluation check(const Subject& subject, const std::vector<Case>& cases) override;
-  // The reference's process is kept from one screen to the next; everything else is fresh.
+  // Fresh processes on both sides. Base inputs are kept from one screen to the next.
   Evaluation screen(const Subject& candidate, const Subject& reference,
                     const std::vector<Case>& check_cases,
                     const std::vector<Case>& timed_cases) override;
@@ -57,8 +57,7 @@ class CpuJudge final : public Judge {
   bool may_go_on(Trial& trial) const;
   bool start_reference(Trial& trial, const Subject& reference, int threads,
                        std::span<const Case> cases, std::unique_ptr<BenchProcess>& process);
-  bool renew_screen_reference(Trial& trial, const Subject& reference,
-                              const std::vector<Case>& timed_cases);
+  std::uint64_t screen_seed() const;
   bool compare_in_fresh_processes(Trial& trial, const CompareRequest& request,
                                   std::uint64_t input_seed, int index);
   CpuSeat seat(int threads) const;
@@ -80,8 +79,6 @@ class CpuJudge final : public Judge {
   InputBank bank_;
   std::map<std::string, double> noise_;
   std::map<std::string, double> floor_ns_;
-  std::unique_ptr<BenchProcess> screen_reference_;
-  std::string screen_reference_id_;
 };
 
 }  // namespace kbeam
