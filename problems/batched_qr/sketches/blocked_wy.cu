@@ -787,12 +787,10 @@ void plan_whole(Job& job) {
   const auto whole = [&](auto* kernel) {
     job.plan.launch(kernel, launch, job.a, job.h, job.tau, nullptr, nullptr, s);
   };
-  // Fewer threads leave more registers to each.
+  // Fewer threads leave more registers to each; the short columns do not need them.
   constexpr int kMost = (kWholeLimit + kC - 1) / kC * 32;
-  if (warps <= 16)
-    whole(factor_columns<kQ, kC, false, false, 512, 1>);
-  else if (warps <= 22)
-    whole(factor_columns<kQ, kC, false, false, 704, 1>);
+  if (kQ > 3 && warps <= 16)
+    whole(factor_columns<kQ, kC, false, false, (kQ > 3 ? 512 : kMost), 1>);
   else
     whole(factor_columns<kQ, kC, false, false, kMost, 1>);
 }
