@@ -13,6 +13,7 @@ int submit_command(const Options& options);
 int check_command(const Options& options);
 int bench_command(const Options& options);
 int compare_command(const Options& options);
+int plan_command(const Options& options);
 int report_command(const Options& options);
 int publish_command(const Options& options);
 int problems_command(const Options& options);
