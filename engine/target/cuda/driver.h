@@ -117,11 +117,6 @@ class Driver : public DriverTable {
   [[noreturn]] void fail(CUresult result, const char* call) const;
 };
 
-// Who is to blame for an error that appeared while candidate kernels could run, or when their plan
-// was loaded.
-enum class DriverBlame { candidate_crash, candidate_plan, memory, engine };
-DriverBlame blame_of(CUresult result);
-
 }  // namespace kbeam
 
 // DRIVER(cuda, cuMemFree, pointer): calls it, throws DriverFailure with the call's name.

@@ -27,10 +27,6 @@ struct ReplayContext {
   bool remapped_memory = false;
 };
 
-// Indices, offsets and order of a plan, checked once more before they are used as array indices:
-// plans come from a folder that was carried here. Empty when sound.
-std::string find_index_mistake(const LaunchPlan& plan);
-
 class GraphReplay {
  public:
   // `addresses`: one for each of plan.buffers. `image` may be null when the plan launches no

@@ -4,6 +4,7 @@
 
 #include "target/cuda/fake_driver_fixture.h"
 #include "target/cuda/kernels/self_test_layout.h"
+#include "target/cuda/plan_indices.h"
 #include "target/cuda/self_test_plans.h"
 
 namespace kbeam {

@@ -25,6 +25,10 @@ void* open_library(const std::string& name) {
 [[noreturn]] void library_failed(const char* call, int status) {
   throw DriverFailure(CUDA_ERROR_UNKNOWN, call, fmt::format("{} returned status {}", call, status));
 }
+// The machine's lack, not the plan's mistake.
+[[noreturn]] void not_here(const std::string& sentence) {
+  throw DriverFailure(CUDA_ERROR_UNKNOWN, "library node", sentence);
+}
 [[noreturn]] void bad_call(const std::string& sentence) {
   throw DriverFailure(CUDA_ERROR_INVALID_VALUE, "library node", sentence);
 }
@@ -267,15 +271,15 @@ class LoadedLibraries final : public LibraryNodes {
   void open_cusolver() {
     if (solver_ != nullptr) return;
     void* library = open_library("libcusolver.so.12");
-    if (library == nullptr) bad_call("libcusolver.so.12 is not on this machine");
+    if (library == nullptr) not_here("libcusolver.so.12 is not on this machine");
     bool complete = true;
 #define KBEAM_RESOLVE(name) complete &= resolve(library, cusolver_.name, #name);
     KBEAM_CUSOLVER_CALLS(KBEAM_RESOLVE)
 #undef KBEAM_RESOLVE
-    if (!complete) bad_call("libcusolver.so.12 lacks an entry point");
+    if (!complete) not_here("libcusolver.so.12 lacks an entry point");
     if (cusolver_.cusolverDnCreate(&solver_) != CUSOLVER_STATUS_SUCCESS ||
         cusolver_.cusolverDnSetStream(solver_, to_runtime(stream_)) != CUSOLVER_STATUS_SUCCESS)
-      bad_call("cuSOLVER does not start");
+      not_here("cuSOLVER does not start");
   }
 
   // Device memory that a routine needs for one shape: workspace, or the two pointer arrays.
@@ -303,7 +307,6 @@ Result<std::unique_ptr<LibraryNodes>> LibraryNodes::load(const Driver& cuda, CUs
     return Error{ErrorCode::unavailable, "load cuBLAS for the library nodes of a plan", what,
                  "install the CUDA 13 libraries, or name their folder in LD_LIBRARY_PATH"};
   };
-  open_library("libcublasLt.so.13");  // libcublas needs it, and may not find it by itself
   void* library = open_library("libcublas.so.13");
   if (library == nullptr) return missing("libcublas.so.13 is not on this machine");
   Cublas cublas;

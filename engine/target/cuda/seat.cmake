@@ -19,11 +19,11 @@ kbeam_device_image(self_test kernels/self_test.cu CODE -gencode=arch=compute_90a
 
 kbeam_module(cuda_seat
   SOURCES call_findings.cpp cold_cache.cpp device_memory.cpp driver.cpp embedded_images.cpp figures.cpp
-          graph_replay.cpp host_problem.cpp library_nodes.cpp loaded_image.cpp nvml.cpp seat.cpp seat_channel.cpp
-          seat_kernels.cpp seat_layout.cpp seat_messages.cpp seat_process.cpp seat_server.cpp seat_session.cpp
-          self_test.cpp self_test_plans.cpp
+          graph_replay.cpp host_problem.cpp library_nodes.cpp loaded_image.cpp nvml.cpp plan_indices.cpp seat.cpp
+          seat_channel.cpp seat_kernels.cpp seat_layout.cpp seat_messages.cpp seat_process.cpp seat_refusal.cpp
+          seat_server.cpp seat_session.cpp seat_session_call.cpp self_test.cpp self_test_plans.cpp
   LINKS kbeam_model kbeam_base kbeam_contract fmt::fmt Threads::Threads ${CMAKE_DL_LIBS}
-  TESTS device_memory_test.cpp figures_test.cpp graph_replay_test.cpp nvml_test.cpp seat_messages_test.cpp
+  TESTS call_findings_test.cpp device_memory_test.cpp figures_test.cpp graph_replay_test.cpp nvml_test.cpp seat_messages_test.cpp
         seat_process_test.cpp seat_session_test.cpp
 )
 target_include_directories(kbeam_cuda_seat SYSTEM PUBLIC ${KBEAM_CUDA_INCLUDE})

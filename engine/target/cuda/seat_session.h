@@ -17,6 +17,7 @@
 #include "target/cuda/seat.h"
 #include "target/cuda/seat_kernels.h"
 #include "target/cuda/seat_layout.h"
+#include "target/cuda/seat_refusal.h"
 
 namespace kbeam {
 
@@ -28,20 +29,6 @@ struct SessionSetup {
   MemoryMode memory = MemoryMode::guarded;
   HostProblem* host_problem = nullptr;  // null: no case needs it
   std::string_view trusted_image;       // of the seat's own kernels
-};
-
-// A verdict instead of a result, thrown to the end of a command.
-class SeatRefusal : public std::exception {
- public:
-  SeatRefusal(Verdict verdict, std::string sentence)
-      : verdict_(verdict), sentence_(std::move(sentence)) {}
-  Verdict verdict() const { return verdict_; }
-  const std::string& sentence() const { return sentence_; }
-  const char* what() const noexcept override { return sentence_.c_str(); }
-
- private:
-  Verdict verdict_;
-  std::string sentence_;
 };
 
 // What the other side hears, and says, in the middle of a call.
