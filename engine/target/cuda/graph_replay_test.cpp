@@ -199,6 +199,61 @@ TEST_F(GraphReplayTest, RefusesLibraryNodesWithoutALibrary) {
   EXPECT_THROW(graph.build(), DriverFailure);
 }
 
+// A library whose vendor routines can or cannot be captured.
+class LibraryForTests final : public LibraryNodes {
+ public:
+  LibraryForTests(FakeDriver& fake, bool captures) : fake_(fake), captures_(captures) {}
+  void begin_case(Allocate) override {}
+  CUgraph graph_of(const LaunchPlan&, int, const std::vector<CUdeviceptr>&) override {
+    return captures_ ? reinterpret_cast<CUgraph>(&child_) : nullptr;
+  }
+  void run(const LaunchPlan&, int node, const std::vector<CUdeviceptr>&) override {
+    fake_.log.push_back("routine of node " + std::to_string(node));
+  }
+  FakeGraph child_;
+
+ private:
+  FakeDriver& fake_;
+  bool captures_;
+};
+
+class LibraryReplayTest : public GraphReplayTest {
+ protected:
+  LibraryReplayTest() {
+    plan_ = self_test::subject_plan("cusolver.sgeqrf");  // fill, copy, routine
+    addresses_.clear();
+    for (const PlanBuffer& buffer : plan_.buffers)
+      addresses_.push_back(reinterpret_cast<CUdeviceptr>(
+          memory_.emplace_back(static_cast<std::size_t>(buffer.bytes)).data()));
+    PlanNode last = plan_.nodes[0];
+    last.after = {2};
+    plan_.nodes.push_back(last);
+  }
+};
+
+TEST_F(LibraryReplayTest, ACapturedRoutineIsAChildGraph) {
+  LibraryForTests library(fake_, true);
+  GraphReplay graph({cuda_, nullptr, nullptr, kernels_, &library}, plan_, addresses_, nullptr);
+  graph.build();
+  EXPECT_FALSE(graph.has_direct_calls());
+  ASSERT_THAT(built().nodes, SizeIs(4));
+  EXPECT_EQ(built().nodes[2].child, &library.child_);
+  EXPECT_THAT(built().nodes[3].after, ElementsAre(&built().nodes[2]));
+}
+
+TEST_F(LibraryReplayTest, OneThatCannotBeCapturedRunsBetweenTwoGraphs) {
+  LibraryForTests library(fake_, false);
+  GraphReplay graph({cuda_, nullptr, nullptr, kernels_, &library}, plan_, addresses_, nullptr);
+  graph.build();
+  EXPECT_TRUE(graph.has_direct_calls());
+  fake_.log.clear();
+  graph.launch();
+  EXPECT_THAT(fake_.log, ElementsAre("launch", "routine of node 2", "launch"));
+  EXPECT_THAT(fake_.graphs[0].nodes, SizeIs(2));
+  EXPECT_THAT(fake_.graphs[1].nodes, SizeIs(1));
+  EXPECT_THROW(graph.time_nodes(1), DriverFailure);
+}
+
 TEST_F(GraphReplayTest, FindsWhatTheDeviceRefuses) {
   EXPECT_THAT(image_.find_mistakes(plan_, 0), IsEmpty());
   LaunchPlan plan = plan_;

@@ -226,7 +226,7 @@ class Tour {
     if (auto failure = subject.seat()->host_slope_ns("reads", kSlopeRepeats, slope_ns))
       return {false, failure->sentence};
     const double ratio = slope_ns / event_ns;
-    return {ratio > 0.7 && ratio < 1.5, fmt::format("warm: events {:.2f} us, slope {:.2f} us",
+    return {ratio > 0.5 && ratio < 1.5, fmt::format("warm: events {:.2f} us, slope {:.2f} us",
                                                     event_ns / 1000, slope_ns / 1000)};
   }
 
