@@ -16,6 +16,8 @@ int compare_command(const Options& options);
 int plan_command(const Options& options);
 int report_command(const Options& options);
 int publish_command(const Options& options);
+int bundle_command(const Options& options);
+int collect_command(const Options& options);
 int problems_command(const Options& options);
 int new_problem_command(const Options& options);
 int doctor_command(const Options& options);

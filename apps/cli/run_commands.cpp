@@ -10,6 +10,7 @@
 #include "archive/archive.h"
 #include "base/hash.h"
 #include "build/source_scan.h"
+#include "execute/device_state.h"
 #include "loop/inbox.h"
 #include "loop/summary.h"
 #include "model/json_forms.h"
@@ -65,6 +66,10 @@ Result<Json> read_status(const OpenRun& run) {
   status["champions"] = Json::array();
   for (auto& [name, champion] : champions) status["champions"].push_back(std::move(champion));
   status["winner"] = ended ? ended->at("winner") : Json();
+  status["quarantined_devices"] = Json::array();
+  if (config.target == "cuda")
+    for (const Quarantine& found : DeviceStates().all())
+      status["quarantined_devices"].push_back(found.text());
   return status;
 }
 
@@ -84,6 +89,8 @@ void print_status(const Json& status) {
                family["name"].get<std::string>(),
                family["retired"].get<bool>() ? "retired" : family["role"].get<std::string>(),
                family["evaluations"].get<int>(), family["best_speedup"].get<double>());
+  for (const Json& device : status["quarantined_devices"])
+    fmt::print("  {}\n", device.get<std::string>());
   if (!status["winner"].is_null())
     fmt::print("  winner {}: {:.2f}x in geometric mean\n",
                status["winner"]["candidate_id"].get<std::string>(),

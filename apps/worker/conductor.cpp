@@ -191,25 +191,27 @@ SeatOptions Conductor::seat_options(const TaskSubject& subject,
 }
 
 bool Conductor::open_candidate() {
-  const Phase phase(*this, "start");
-  std::vector<std::string> names = supported(task_.task.check_cases);
-  for (const std::string& name : supported(task_.task.timed_cases))
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  SeatOptions options = seat_options(task_.task.candidate, names);
-  if (task_.task.kind == TaskKind::plain) {
-    options.plain_memory = true;
-    options.wrapper = options_.wrapper;
+  {
+    const Phase phase(*this, "start");
+    std::vector<std::string> names = supported(task_.task.check_cases);
+    for (const std::string& name : supported(task_.task.timed_cases))
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    SeatOptions options = seat_options(task_.task.candidate, names);
+    if (task_.task.kind == TaskKind::plain) {
+      options.plain_memory = true;
+      options.wrapper = options_.wrapper;
+    }
+    std::optional<SeatFailure> failure;
+    auto started = tools_.start_seat(SeatRole::candidate, options, failure);
+    if (failure) return trial_->fail(failure->verdict, failure->sentence);
+    if (!started.ok()) return trial_->fail(Verdict::engine_failed, started.error().text());
+    candidate_ = std::move(*started);
+    if (candidate_->device().uuid != options_.device_uuid)
+      return trial_->fail(Verdict::engine_failed,
+                          fmt::format("the seat runs on {}, but {} is locked",
+                                      candidate_->device().uuid, options_.device_uuid));
+    trial_->describe(candidate_->device());
   }
-  std::optional<SeatFailure> failure;
-  auto started = tools_.start_seat(SeatRole::candidate, options, failure);
-  if (failure) return trial_->fail(failure->verdict, failure->sentence);
-  if (!started.ok()) return trial_->fail(Verdict::engine_failed, started.error().text());
-  candidate_ = std::move(*started);
-  if (candidate_->device().uuid != options_.device_uuid)
-    return trial_->fail(Verdict::engine_failed,
-                        fmt::format("the seat runs on {}, but {} is locked",
-                                    candidate_->device().uuid, options_.device_uuid));
-  trial_->describe(candidate_->device());
   // Nothing of the candidate has run in this context yet: the answer is the device's.
   return confirm_device();
 }
@@ -499,7 +501,7 @@ void Conductor::say(const std::string& line) const {
 // The last word: is the device still sound, is a time too good to be true.
 void Conductor::finish() {
   const bool device_is_known = trial_->result().device_trouble.empty();
-  const bool worked = candidate_ || reference_ || trial_->failed();
+  const bool worked = candidate_ || reference_ || trial_->failed() || trial_->has_unconfirmed();
   if (device_is_known && worked && trial_->evaluation().verdict != Verdict::not_supported)
     confirm_device();
   Evaluation& evaluation = trial_->evaluation();

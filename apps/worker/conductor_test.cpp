@@ -592,6 +592,7 @@ TEST_F(ResumeTest, AKillAtAnyStepLosesOnlyTheCaseInHand) {
     const Evaluation& evaluation = resumed.result.evaluation;
     ASSERT_EQ(evaluation.verdict, Verdict::accepted) << step << ": " << evaluation.reason;
     ASSERT_THAT(evaluation.measurements, SizeIs(2));
+    EXPECT_EQ(lab_.log.back().what, "probe") << step << ": a result that no probe confirms";
     for (const Measurement& measurement : evaluation.measurements) {
       ASSERT_THAT(measurement.samples.candidate_ns, SizeIs(8)) << step;
       EXPECT_EQ(std::ranges::count(measurement.samples.process, 0), 4) << step;

@@ -11,6 +11,8 @@ namespace {
 
 // Event times are not known more finely than this.
 constexpr double kTimerResolutionNs = 100;
+// A seat may have something to say of every call.
+constexpr std::size_t kMostWeaknesses = 40;
 
 TaskProgress fresh_progress(const LoadedTask& task, std::int64_t unix_ms) {
   TaskProgress progress;
@@ -97,7 +99,8 @@ void Trial::describe(const SeatDevice& device) {
 
 void Trial::note(const std::string& weakness) {
   std::vector<std::string>& known = evaluation().weaknesses;
-  if (std::ranges::find(known, weakness) == known.end()) known.push_back(weakness);
+  if (known.size() < kMostWeaknesses && std::ranges::find(known, weakness) == known.end())
+    known.push_back(weakness);
 }
 
 bool Trial::is_checked(const std::string& case_name) const {
@@ -122,6 +125,16 @@ Measurement& Trial::measurement_of(const std::string& case_name) {
   added.stopping_rule = task_.task.rule.text();
   added.stop_reason = "all pairs taken";
   return added;
+}
+
+bool Trial::has_unconfirmed() const {
+  const auto amount = [](const TaskProgress& progress) {
+    std::size_t done = progress.checked.size() + progress.so_far.case_ns.size();
+    for (const Measurement& measurement : progress.so_far.evaluation.measurements)
+      done += measurement.samples.process.size();
+    return done;
+  };
+  return amount(saved_.now) != amount(saved_.last_good);
 }
 
 void Trial::summarise() {

@@ -47,6 +47,8 @@ class Trial {
   bool is_timed(const std::string& case_name, int process) const;
   Measurement& measurement_of(const std::string& case_name);
 
+  // Something was done since the device last passed its probe.
+  bool has_unconfirmed() const;
   void confirm() { saved_.last_good = saved_.now; }    // the device passed its probe
   void roll_back() { saved_.now = saved_.last_good; }  // it did not
 
