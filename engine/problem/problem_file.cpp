@@ -127,7 +127,8 @@ std::vector<std::string> find_weak_checks(const Problem& problem) {
     if (problem.find_case(row.case_name) == nullptr)
       weak.push_back("case " + row.case_name + " is not in " + kFileName + advice);
   }
-  for (const Case& the_case : problem.timed_cases())
+  // Measured with the candidates of known_good/ and known_wrong/, which are for the cpu.
+  for (const Case& the_case : for_target(problem, "cpu").timed_cases())
     if (std::none_of(stored->rows.begin(), stored->rows.end(), [&](const SeparationRow& row) {
           return row.case_name == the_case.name;
         }))

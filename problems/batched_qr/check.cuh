@@ -28,7 +28,7 @@ enum Mark : int { kColumnOfAOdd = 1, kColumnOfHOdd = 2, kColumnOfHNonzero = 4, k
 
 // The limits of one grade and shape, as judge.h has them; by value to the kernels.
 struct Limits {
-  bool fp32;
+  std::int64_t fp32;     // 1, or 0 for `contest`; no bool, for padding would make two plans differ
   double k;              // max(m, n)
   double residual;       // eps, or n eps
   double orthogonality;  // n eps
@@ -44,7 +44,7 @@ struct Limits {
 inline Limits make_limits(const std::string& grade, std::int64_t m, std::int64_t n) {
   const auto k = static_cast<double>(std::max(m, n));
   const bool fp32 = grade != "contest";
-  return {fp32, k, fp32 ? std::min(10 * std::sqrt(k), 400.0) : 20.0,
+  return {fp32 ? 1 : 0, k, fp32 ? std::min(10 * std::sqrt(k), 400.0) : 20.0,
           fp32 ? 2 * std::max(k, 16.0) / k : 100.0, 4 * k * 0x1p-149};
 }
 
@@ -280,16 +280,17 @@ static __global__ void __launch_bounds__(kThreads)
 // A thread a column: its signed weight in the sums, 0 for a column that stays out. A matrix that
 // the projection cannot speak for is suspicious from the start.
 static __global__ void __launch_bounds__(kThreads)
-    weigh_columns(const double* norms, const double* defects, const unsigned long long* one_norms,
-                  int* states, double* weights, const kbeam::Control* control, Group group,
-                  Limits limits) {
+    weigh_columns(const double* norms, const double* defects, const int* marks,
+                  const unsigned long long* one_norms, int* states, double* weights,
+                  const kbeam::Control* control, Group group, Limits limits) {
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (at >= group.count * group.n) return;
   const std::int64_t matrix = at / group.n;
   const auto j = static_cast<std::uint64_t>(at % group.n);
   const int state = states[matrix] & ~kSuspicious;
   if (state & (kInputOdd | kOutputOdd)) return;
-  if ((state & kLarge) || !(defects[at] <= limits.defect()))
+  const bool filled_zero_column = norms[at] == 0 && (marks[at] & kColumnOfHNonzero);
+  if ((state & kLarge) || filled_zero_column || !(defects[at] <= limits.defect()))
     atomicOr(states + matrix, static_cast<int>(kSuspicious));
   const Draws draws = draws_of(control->secret, static_cast<std::uint64_t>(group.first + matrix));
   const double one_norm = __longlong_as_double(static_cast<long long>(one_norms[matrix]));
@@ -557,7 +558,7 @@ class CheckPlan {
   void look_quickly() {
     const Group all = whole();
     plan_.launch(weigh_columns, {.grid = tiles_of(batch_ * n_, kThreads), .block = kThreads},
-                 norms_, defects_, one_norms_, states_, weights_, plan_.control(args_), all,
+                 norms_, defects_, marks_, one_norms_, states_, weights_, plan_.control(args_), all,
                  limits_);
     for_each_group(grouping_.groups, kInputOdd | kOutputOdd, 0, [this](const Group& group) {
       const Memory memory = memory_of(group);

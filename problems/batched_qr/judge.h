@@ -296,6 +296,8 @@ class Judge {
     const double contest_limit =
         0.5 * residual_limit() * k_ / std::sqrt(static_cast<double>(f.m * f.n));
     for (std::int64_t j = 0; j < f.n; ++j) {
+      // A zero column has no weight, so nothing else would see what is written there.
+      if (norms_[j] == 0 && sum_of_squares(f.h_column(j), f.m) != 0) return false;
       if (norms_[j] == 0)
         weights_[j] = {0, 0};
       else if (grade_ == Grade::fp32)

@@ -2,16 +2,23 @@
 // families.
 #include "emulator/emulated_device.h"
 // The emulated device comes before the kernels.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "check.cuh"
 #include "emulator/emulated_plan.h"
 #include "families.h"
 #include "generate.cuh"
+#include "problem/problem_file.h"
 #include "problem/problem_library.h"
 #include "qr_bench.h"
 
@@ -63,6 +70,39 @@ std::vector<std::string> family_names() {
   std::vector<std::string> names;
   for (const batched_qr::Family& family : batched_qr::kFamilies) names.emplace_back(family.name);
   return names;
+}
+
+const Problem& cuda_problem() {
+  static const Problem loaded = [] {
+    Result<LoadedProblem> result = load_problem(KBEAM_PROBLEM_FOLDER);
+    if (!result.ok()) throw std::runtime_error("problem.toml cannot be read");
+    return for_target(result->problem, "cuda");
+  }();
+  return loaded;
+}
+
+TEST(CudaCases, TimesTheTwelveOfTheContest) {
+  std::vector<std::string> timed;
+  for (const Case& one : cuda_problem().timed_cases()) {
+    EXPECT_EQ(one.axes.at("m"), one.axes.at("n"));
+    EXPECT_EQ(one.pool, Pool::public_pool);
+    timed.push_back(std::to_string(one.axes.at("batch")) + " x " +
+                    std::to_string(one.axes.at("n")) + " " + one.family);
+  }
+  EXPECT_THAT(timed, testing::ElementsAre("20 x 32 dense_cond1", "40 x 176 dense_cond1",
+                                          "40 x 352 dense_cond1", "640 x 512 dense_cond2",
+                                          "60 x 1024 dense_cond2", "8 x 2048 dense_cond1",
+                                          "2 x 4096 dense_cond1", "640 x 512 contest_mixed",
+                                          "60 x 1024 contest_mixed", "640 x 512 zero_tail",
+                                          "640 x 512 clustered_tail", "60 x 1024 near_rank"));
+}
+
+TEST(CudaCases, ShowsEveryFamilyAndKeepsAnotherCaseOfItPrivate) {
+  std::map<std::string, std::set<Pool>> pools;
+  for (const Case& one : cuda_problem().cases) pools[one.family].insert(one.pool);
+  for (const std::string& family : family_names())
+    EXPECT_THAT(pools[family], testing::IsSupersetOf({Pool::public_pool, Pool::private_pool}))
+        << family;
 }
 
 TEST(CudaFamilies, AreThoseOfTheCpuInTheSameOrder) {
@@ -217,17 +257,39 @@ TEST(CudaFamilies, TheContestMixtureHoldsAllSevenKinds) {
   for (const auto& [kind, count] : kinds) EXPECT_GE(count, 3) << kind;
 }
 
-// Names and values of the figures that both judges report, and the same verdict.
+double share_of_limit(const Judgement& judgement, const std::string& name) {
+  for (const CheckFigure& figure : judgement.figures)
+    if (figure.name == name) return figure.value / figure.limit;
+  return NAN;
+}
+
+// The same verdict for the same reasons. The GPU measures each column by its own limit, so figures
+// are compared as shares of it.
 void expect_same_judgement(const Judgement& cpu, const Judgement& gpu, const std::string& what) {
   EXPECT_EQ(cpu.verdict(), gpu.verdict()) << what << "\n" << cpu.text() << "\n" << gpu.text();
   for (const CheckFigure& figure : cpu.figures) {
-    const double value = gpu.value(figure.name);
-    if (std::isnan(value) && std::isnan(figure.value)) continue;
-    // FP32 of it, and measured by one limit.
-    if (figure.value <= 2 * figure.limit) {
-      EXPECT_NEAR(value, figure.value, 1e-4 * figure.limit) << what << ", " << figure.name;
+    const double share = figure.value / figure.limit;
+    if (share > 0 && share <= 2) {
+      EXPECT_NEAR(share_of_limit(gpu, figure.name), share, 1e-4) << what << ", " << figure.name;
     }
   }
+}
+
+// The untimed cases of the CPU with batches that an emulated device can afford, and one of every
+// family of the contest.
+std::vector<Case> small_cases() {
+  std::vector<Case> cases;
+  for (Case one : affordable_cases()) {
+    const std::int64_t elements = one.axes.at("m") * one.axes.at("n");
+    if (elements > 5000) continue;
+    std::int64_t& batch = one.axes.at("batch");
+    batch = std::min(batch, std::max<std::int64_t>(1, 4000 / elements));
+    cases.push_back(one);
+  }
+  for (const char* family : {"dense_cond1", "dense_cond2", "zero_tail", "clustered_tail"})
+    cases.push_back(make_case(2, 40, 40, family));
+  cases.push_back(make_case(14, 32, 32, "contest_mixed"));
+  return cases;
 }
 
 class SameVerdict : public testing::TestWithParam<std::string> {};
@@ -235,8 +297,7 @@ class SameVerdict : public testing::TestWithParam<std::string> {};
 TEST_P(SameVerdict, AsTheCpusJudge) {
   const Candidate candidate(GetParam());
   if (!candidate.needs().empty()) GTEST_SKIP() << "needs the " << candidate.needs();
-  for (const Case& one : affordable_cases()) {
-    if (one.axes.at("m") * one.axes.at("n") * one.axes.at("batch") > 40000) continue;
+  for (const Case& one : small_cases()) {
     CaseMemory memory = run_case(one, candidate.plan());
     for (const char* grade : {"fp32", "contest"}) {
       const Judgement cpu = inspect(one, memory, {CheckDepth::full, grade});
@@ -263,6 +324,91 @@ std::vector<std::string> all_candidates() {
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(Known, SameVerdict, testing::ValuesIn(all_candidates()), file_name);
+
+// A .cu candidate of the folder, compiled for the emulated device.
+class CudaCandidate {
+ public:
+  explicit CudaCandidate(const std::string& name) {
+    const std::filesystem::path source =
+        std::filesystem::path(KBEAM_PROBLEM_FOLDER) / (name + ".cu");
+    std::ifstream lines(source);
+    for (std::string line; std::getline(lines, line) && line.starts_with("//");) {
+      if (line.starts_with("// expect: ")) expects = line.substr(11);
+      if (line.starts_with("// needs: ")) needs = line.substr(10);
+    }
+    std::string file = name + ".so";
+    std::replace(file.begin(), file.end(), '/', '-');
+    void* module =
+        dlopen((std::filesystem::path(KBEAM_MODULE_FOLDER) / file).c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (module == nullptr) throw std::runtime_error(dlerror());
+    describe_ = reinterpret_cast<Describe*>(dlsym(module, "kbeam_emulated_plan"));
+    if (describe_ == nullptr) throw std::runtime_error(file + " has no plan");
+  }
+  CaseMemory run(const Case& the_case) const {
+    CaseMemory memory(the_case);
+    generate_emulated(the_case, memory, 17);
+    EmulatedPlan plan;
+    describe_(plan, args_of(the_case, memory));
+    return memory;
+  }
+
+  std::string expects;
+  std::string needs;
+
+ private:
+  using Describe = void(EmulatedPlan&, const EmulatedArgs&);
+  Describe* describe_ = nullptr;
+};
+
+std::vector<std::string> cuda_candidates_in(const std::string& subfolder) {
+  std::vector<std::string> names;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(KBEAM_PROBLEM_FOLDER) / subfolder))
+    if (entry.path().extension() == ".cu")
+      names.push_back(subfolder + "/" + entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class HonestCudaCandidate : public testing::TestWithParam<std::string> {};
+
+TEST_P(HonestCudaCandidate, IsAcceptedOnEverySmallCase) {
+  const CudaCandidate candidate(GetParam());
+  for (const Case& one : small_cases()) {
+    CaseMemory memory = candidate.run(one);
+    for (const CheckDepth depth : {CheckDepth::full, CheckDepth::quick}) {
+      const Judgement judgement = inspect_emulated(one, memory, {depth});
+      EXPECT_EQ(judgement.verdict(), "accepted") << one.name << ": " << judgement.text();
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(KnownGood, HonestCudaCandidate,
+                         testing::ValuesIn(cuda_candidates_in("known_good_cuda")), file_name);
+
+class WrongCudaCandidate : public testing::TestWithParam<std::string> {};
+
+TEST_P(WrongCudaCandidate, IsRejectedForTheStatedReason) {
+  const CudaCandidate candidate(GetParam());
+  if (!candidate.needs.empty()) GTEST_SKIP() << "needs " << candidate.needs;
+  int rejected = 0;
+  for (const Case& one : small_cases()) {
+    CaseMemory memory = candidate.run(one);
+    const Judgement full = inspect_emulated(one, memory);
+    const Judgement quick = inspect_emulated(one, memory, {CheckDepth::quick});
+    if (full.verdict() == "accepted") {
+      EXPECT_EQ(quick.verdict(), "accepted") << one.name << ": " << quick.text();
+      continue;
+    }
+    ++rejected;
+    EXPECT_EQ(full.verdict(), candidate.expects) << one.name << ": " << full.text();
+    if (full.worst_excess() > 8) {
+      EXPECT_EQ(quick.verdict(), full.verdict()) << one.name << ": " << quick.text();
+    }
+  }
+  EXPECT_GT(rejected, 0) << "nothing caught it";
+}
+INSTANTIATE_TEST_SUITE_P(KnownWrong, WrongCudaCandidate,
+                         testing::ValuesIn(cuda_candidates_in("known_wrong_cuda")), file_name);
 
 TEST(CudaCheck, NamesTheMatrixAndTheColumn) {
   const Case one = make_case(5, 20, 12, "dense");

@@ -193,6 +193,14 @@ TEST(QuickCheck, CatchesASingleBadColumn) {
   }
 }
 
+// A zero column has no weight in the sums, at the loose grade either.
+TEST(QuickCheck, SeesWhatIsWrittenIntoAZeroColumn) {
+  const Case one = make_case(2, 20, 20, "zero");
+  CaseMemory memory = run_case(one, Candidate("known_wrong/writes_noise_into_zero_columns").plan());
+  for (const char* grade : {"fp32", "contest"})
+    EXPECT_EQ(inspect(one, memory, {CheckDepth::quick, grade}).verdict(), "wrong_value") << grade;
+}
+
 TEST(FullCheck, NamesTheMatrixAndTheColumn) {
   const Case one = make_case(5, 20, 12, "dense");
   CaseMemory memory = run_case(one, Candidate("known_good/unblocked").plan());
