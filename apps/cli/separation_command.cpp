@@ -62,7 +62,7 @@ Result<Problem> open_unproven_problem(const std::string& named, const Home& home
   if (!loaded.mistakes.empty())
     return Error{ErrorCode::bad_input, "read problem " + folder.string(),
                  render_mistakes(loaded.mistakes), "docs/problem.md explains every key"};
-  return std::move(loaded.problem);
+  return for_target(loaded.problem, "cpu");
 }
 
 // Builds one known file and collects what every check says of it.
