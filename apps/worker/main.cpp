@@ -233,7 +233,11 @@ int run_tour(const WorkerOptions& options) {
 
 int identify() {
   const auto identity = read_device_identity();
-  if (!identity.ok()) return report_error(identity.error());
+  if (!identity.ok()) {  // read by identify_device(), which says what was attempted
+    fmt::print("{}: {}; {}", identity.error().attempted, identity.error().happened,
+               identity.error().advice);
+    return kCannotWork;
+  }
   fmt::print("{}\n", json_text(to_json(*identity)));
   return kDone;
 }

@@ -1,0 +1,183 @@
+// What the conductor does with one case: one full check, or pairs of candidate and reference.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "apps/worker/conductor.h"
+#include "apps/worker/conductor_phase.h"
+#include "base/entropy.h"
+
+namespace kbeam {
+namespace {
+
+// One timed output in eight, at random, gets the full check instead of the quick one.
+constexpr std::uint64_t kFullCheckOneIn = 8;
+// The host's slope over replays may exceed the events' time by so much before they disagree: a
+// launch has a cost of its own on the host, and a busy host adds to it.
+constexpr double kSlopeFactor = 1.5;
+constexpr double kSlopeSlackNs = 10'000;
+constexpr int kSlopeAttempts = 3;
+// Replays between the two readings of a slope: about this long, within limits.
+constexpr double kSlopeSpanNs = 4e6;
+constexpr int kLeastSlopeRepeats = 4;
+constexpr int kMostSlopeRepeats = 400;
+
+}  // namespace
+
+bool Conductor::check_case(const TaskCase& task_case) {
+  if (!may_start_unit()) return false;
+  {
+    const Phase phase(*this, "check");
+    const bool plain = task_.task.kind == TaskKind::plain;
+    SeatCallRequest request;
+    request.case_name = task_case.the_case.name;
+    // Plain runs are compared with each other: the same inputs every time.
+    request.seed = plain ? derive_seed(task_.task.secret_seed, request.case_name) : tools_.random();
+    if (task_.task.fixed_seed) request.seed = *task_.task.fixed_seed;
+    request.secret = tools_.random();
+    request.depth = SeatDepth::full;
+    request.cold = false;
+    SeatCall result;
+    if (!prepare(*candidate_, task_case) || !call(*candidate_, task_case, request, result))
+      return false;
+    if (plain) trial_->result().output_hashes[request.case_name] = result.output_hash;
+    trial_->now().checked.push_back(request.case_name);
+  }
+  say("checked " + shown_name(task_case.the_case));
+  return unit_done();
+}
+
+bool Conductor::time_case(const TaskCase& task_case, int process) {
+  if (!may_start_unit()) return false;
+  const std::string& name = task_case.the_case.name;
+  {
+    const Phase phase(*this, "time");
+    if (!prepare(*candidate_, task_case) || !prepare(*reference_, task_case)) return false;
+    note_condition(name, process);
+    PairedSamples samples;
+    if (!take_pairs(task_case, process, samples)) return false;
+    note_condition(name, process);
+    if (!clocks_agree(*candidate_, task_case, median(samples.candidate_ns)) ||
+        !clocks_agree(*reference_, task_case, median(samples.reference_ns)))
+      return false;
+    PairedSamples& all = trial_->measurement_of(name).samples;
+    const auto append = [](auto& to, const auto& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    append(all.candidate_ns, samples.candidate_ns);
+    append(all.reference_ns, samples.reference_ns);
+    append(all.candidate_first, samples.candidate_first);
+    append(all.process, samples.process);
+    say(fmt::format("timed {} in process {} of {}: {:.1f} us against {:.1f} us",
+                    shown_name(task_case.the_case), process + 1, task_.task.rule.processes,
+                    median(samples.candidate_ns) / 1e3, median(samples.reference_ns) / 1e3));
+  }
+  return unit_done();
+}
+
+SeatDepth Conductor::random_depth(const TaskCase& task_case) const {
+  const bool full = task_case.quick_check_plan.empty() || tools_.random() % kFullCheckOneIn == 0;
+  return full ? SeatDepth::full : SeatDepth::quick;
+}
+
+bool Conductor::take_pairs(const TaskCase& task_case, int process, PairedSamples& samples) {
+  Seat* const sides[2] = {candidate_.get(), reference_.get()};
+  SeatCallRequest request;
+  request.case_name = task_case.the_case.name;
+  // The first call of a process pays for loading: it is checked in full and not counted.
+  request.seed = tools_.random();
+  for (Seat* const side : sides) {
+    request.secret = tools_.random();
+    SeatCall first;
+    if (!call(*side, task_case, request, first)) return false;
+  }
+  bool candidate_first = false;
+  for (int pair = 0; pair < task_.task.rule.pairs_per_process; ++pair) {
+    if (out_of_time()) {
+      paused_ = true;
+      return false;
+    }
+    // AB BA blocks: the first order of a block is drawn, the second is its mirror, so the order
+    // effect cancels.
+    candidate_first = pair % 2 == 0 ? tools_.random() % 2 == 0 : !candidate_first;
+    request.seed = tools_.random();  // the same inputs for both, never there before
+    double time_ns[2] = {0, 0};
+    for (int turn = 0; turn < 2; ++turn) {
+      const int side = (turn == 0) == candidate_first ? 0 : 1;
+      request.depth = random_depth(task_case);
+      request.secret = tools_.random();
+      SeatCall timed;
+      if (!call(*sides[side], task_case, request, timed)) return false;
+      time_ns[side] = timed.event_ns;
+    }
+    samples.candidate_ns.push_back(time_ns[0]);
+    samples.reference_ns.push_back(time_ns[1]);
+    samples.candidate_first.push_back(candidate_first ? 1 : 0);
+    samples.process.push_back(process);
+    // Whole blocks only: half a block would leave the order effect in.
+    if (pair % 2 == 1 && may_skip_pairs(task_.task.rule, samples)) break;
+  }
+  return true;
+}
+
+// Holds the events against the host's clock: work that hides from the events cannot hide from the
+// slope over many replays.
+bool Conductor::clocks_agree(Seat& seat, const TaskCase& task_case, double event_ns) {
+  const double span = kSlopeSpanNs / std::max(event_ns, 1.0);
+  const int repeats =
+      static_cast<int>(std::clamp(span, double{kLeastSlopeRepeats}, double{kMostSlopeRepeats}));
+  const double most_ns = kSlopeFactor * event_ns + kSlopeSlackNs;
+  double least_ns = std::numeric_limits<double>::infinity();
+  for (int attempt = 0; attempt < kSlopeAttempts; ++attempt) {
+    double slope_ns = 0;
+    if (const auto failure = seat.host_slope_ns(task_case.the_case.name, repeats, slope_ns))
+      return seat_failed(seat, task_case.the_case, *failure);
+    least_ns = std::min(least_ns, slope_ns);
+    if (least_ns <= most_ns) return true;
+  }
+  return seat_failed(
+      seat, task_case.the_case,
+      {Verdict::below_physics_floor,
+       fmt::format("the clocks disagree: events say {:.0f} ns a call, the host's clock {:.0f} ns",
+                   event_ns, least_ns),
+       true});
+}
+
+// A trusted subject: its outputs need not be those of the problem, so what the check says of them
+// does not matter.
+bool Conductor::time_trusted_case(const TaskCase& task_case) {
+  if (!may_start_unit()) return false;
+  const std::string& name = task_case.the_case.name;
+  {
+    const Phase phase(*this, "time");
+    if (!prepare(*candidate_, task_case)) return false;
+    note_condition(name, 0);
+    std::vector<double> samples;
+    const int calls = task_.task.rule.pairs_per_process * task_.task.rule.processes;
+    for (int i = 0; i <= calls; ++i) {
+      if (out_of_time()) {
+        paused_ = true;
+        return false;
+      }
+      SeatCallRequest request;
+      request.case_name = name;
+      request.seed = tools_.random();
+      request.secret = tools_.random();
+      request.depth = task_case.quick_check_plan.empty() ? SeatDepth::full : SeatDepth::quick;
+      SeatCall timed;
+      if (const auto failure = candidate_->call(request, timed))
+        return seat_failed(*candidate_, task_case.the_case, *failure);
+      if (i > 0) samples.push_back(timed.event_ns);
+    }
+    note_condition(name, 0);
+    trial_->result().case_ns[name] = median(samples);
+    trial_->result().case_least_ns[name] = *std::ranges::min_element(samples);
+    trial_->result().case_samples_ns[name] = std::move(samples);
+    say(fmt::format("timed {}: {:.1f} us", shown_name(task_case.the_case),
+                    trial_->result().case_ns[name] / 1e3));
+  }
+  return unit_done();
+}
+
+}  // namespace kbeam
