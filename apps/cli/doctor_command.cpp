@@ -1,5 +1,5 @@
-// kbeam doctor: one line each on what works and what is missing, then an A/A control of about five
-// seconds that says what gain this machine can resolve.
+// kbeam doctor: one line each on what works and what is missing, for the CPU and for CUDA, then an
+// A/A control of about five seconds that says what gain this machine can resolve.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 
 #include "apps/cli/bench_tools.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/doctor.h"
 #include "apps/cli/terminal_progress.h"
 #include "archive/archive.h"
 #include "base/entropy.h"
@@ -21,18 +22,14 @@
 namespace kbeam::cli {
 namespace {
 
-struct Finding {
-  std::string what;
-  enum class State { works, weaker, missing } state = State::works;
-  std::string text;
-};
-
 std::string_view word(Finding::State state) {
   switch (state) {
     case Finding::State::works:
       return "ok";
     case Finding::State::weaker:
       return "weaker";
+    case Finding::State::absent:
+      return "absent";
     case Finding::State::missing:
       return "missing";
   }
@@ -122,7 +119,7 @@ std::vector<Finding> examine() {
           ? Finding{"openblas", Finding::State::works, "the LAPACK baseline can be built"}
           : Finding{"openblas", Finding::State::missing,
                     "install libopenblas-dev for the baseline of batched_qr"});
-  findings.push_back({"gpu", Finding::State::weaker, "this kbeam judges on the CPU only"});
+  for (Finding& finding : examine_cuda((*tools)->home)) findings.push_back(std::move(finding));
   const Result<Finding> noise = examine_noise(**tools);
   findings.push_back(noise.ok() ? *noise
                                 : Finding{"noise", Finding::State::missing, noise.error().text()});
