@@ -68,16 +68,21 @@ Result<Toolchain> find_toolchain(const std::string& command, const std::string& 
   return toolchain;
 }
 
+fs::path find_cuda_tool(const std::string& name) {
+  if (fs::path found = find_program(name); !found.empty()) return found;
+  std::vector<fs::path> roots;
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char* folder = std::getenv(variable)) roots.emplace_back(folder);
+  roots.emplace_back("/usr/local/cuda");
+  for (const fs::path& root : roots)
+    for (const char* folder : {"bin", "compute-sanitizer"})
+      if (is_program(root / folder / name)) return root / folder / name;
+  return {};
+}
+
 Result<Toolchain> find_cuda_toolchain(const std::string& command) {
   Toolchain toolchain;
-  toolchain.program = find_program(command);
-  std::vector<fs::path> folders;
-  for (const char* name : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char* folder = std::getenv(name)) folders.emplace_back(fs::path(folder) / "bin");
-  folders.emplace_back("/usr/local/cuda/bin");
-  for (const fs::path& folder : folders)
-    if (toolchain.program.empty() && is_program(folder / command))
-      toolchain.program = folder / command;
+  toolchain.program = find_cuda_tool(command);
   if (toolchain.program.empty())
     return Error{
         ErrorCode::unavailable, "find the CUDA compiler " + command, "there is no such program",

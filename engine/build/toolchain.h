@@ -22,8 +22,11 @@ struct Toolchain {
 
 Result<Toolchain> find_toolchain(const std::string& command, const std::string& march);
 
-// nvcc: as named, else on the PATH, else where CUDA_HOME, CUDA_PATH or the installer's usual folder
-// has it. It has no `target`.
+// On the PATH, else where CUDA_HOME, CUDA_PATH or the installer's usual folder has the CUDA
+// toolkit; empty when it is nowhere.
+std::filesystem::path find_cuda_tool(const std::string& name);
+
+// nvcc, found so unless `command` is a path. It has no `target`.
 Result<Toolchain> find_cuda_toolchain(const std::string& command);
 
 }  // namespace kbeam
