@@ -30,17 +30,17 @@ template <typename T, typename Noun>
 concept Is = std::same_as<std::remove_const_t<T>, Noun>;
 
 template <typename T>
-constexpr bool kIsVector = false;
+inline constexpr bool kIsVector = false;
 template <typename T>
-constexpr bool kIsVector<std::vector<T>> = true;
+inline constexpr bool kIsVector<std::vector<T>> = true;
 template <typename T>
-constexpr bool kIsOptional = false;
+inline constexpr bool kIsOptional = false;
 template <typename T>
-constexpr bool kIsOptional<std::optional<T>> = true;
+inline constexpr bool kIsOptional<std::optional<T>> = true;
 template <typename T>
-constexpr bool kIsMap = false;
+inline constexpr bool kIsMap = false;
 template <typename T>
-constexpr bool kIsMap<std::map<std::string, T>> = true;
+inline constexpr bool kIsMap<std::map<std::string, T>> = true;
 
 // ---- writing ----
 
