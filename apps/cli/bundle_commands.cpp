@@ -113,7 +113,9 @@ Result<std::unique_ptr<Workshop>> open_workshop(const std::string& problem,
                  "there is no " + request.planner.device_description.string(),
                  "describe the device there, as the files beside it do"};
   ASSIGN_OR_RETURN(shop->compiler, Compiler::make({.contract_include = shop->home.contract_include,
-                                                   .cache = cache_folder()}));
+                                                   .cache = cache_folder(),
+                                                   // The machine that it is carried to is another.
+                                                   .march = "x86-64-v3"}));
   ASSIGN_OR_RETURN(request.problem_module, shop->compiler->build_problem(shop->problem.code));
   if (!shop->problem.cuda_code.empty()) {
     ASSIGN_OR_RETURN(request.problem_cuda_module,

@@ -150,6 +150,12 @@ Evaluation CudaJudge::conduct(const TaskRequest& request, double timeout_s) {
   evaluation.started_unix_ms = started_unix_ms;
   evaluation.ended_unix_ms = clock_.unix_ms();
   hold_to_floors(evaluation);
+  for (const auto& [case_name, hash] : assembled->task.candidate.plan_of_case)
+    if (assembled->files.plans.at(hash).uses_library()) {
+      evaluation.weaknesses.push_back("it calls cuBLAS on case " + case_name +
+                                      ": a rung of the ladder, which cannot ship");
+      break;
+    }
   return evaluation;
 }
 

@@ -55,6 +55,19 @@ TEST(Poison, FloatingPointPatternsAreNaN) {
   for (const double value : doubles) ASSERT_TRUE(std::isnan(value));
 }
 
+// x86 makes 0xffc00000 and a GPU 0x7fffffff: an output that is honestly NaN is no untouched one.
+TEST(Poison, NoFloatIsANaNThatArithmeticMakes) {
+  alignas(64) std::uint32_t words[4096];
+  for (std::uint64_t key = 0; key < 64; ++key) {
+    write_poison(words, sizeof words, 0, {key, KBEAM_F32});
+    for (const std::uint32_t word : words) {
+      ASSERT_NE(word & 0x003fffffu, 0u);
+      ASSERT_NE(word & 0x00200000u, 0x00200000u) << "0x7fffffff needs this bit";
+      ASSERT_EQ(word & 1u, 1u) << "0x7fc00000 lacks this bit";
+    }
+  }
+}
+
 TEST(Poison, AnOddNumberOfFloatsIsCovered) {
   std::vector<float> floats(3, 1.f);
   write_poison(floats.data(), 12, 0, {7, KBEAM_F32});

@@ -113,7 +113,7 @@ class FakeDriver {
   }
   static std::uint32_t pattern(std::uint64_t word, std::uint64_t key, int type) {
     const auto random = static_cast<std::uint32_t>((word * 0x9e3779b97f4a7c15ull + key) >> 29);
-    return type == kPoisonF32 ? (random & 0x803fffffu) | 0x7fc00000u : random;
+    return type == kPoisonF32 ? (random & 0x801fffffu) | 0x7fc00001u : random;
   }
 
   void add_trusted_kernels() {

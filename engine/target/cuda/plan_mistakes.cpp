@@ -202,10 +202,10 @@ class Inspection {
       case NodeKind::copy:
         return check_transfer(node);
       case NodeKind::gemm:
-        if (may_use_library()) check_gemm(node.gemm);
+        check_gemm(node.gemm);
         return;
       case NodeKind::vendor_call:
-        if (may_use_library()) check_vendor_call(node);
+        if (may_call_vendor()) check_vendor_call(node);
         return;
       case NodeKind::conditional:
         if (node.condition < 0 ||
@@ -214,9 +214,9 @@ class Inspection {
     }
   }
 
-  bool may_use_library() {
+  bool may_call_vendor() {
     if (!rules_.may_use_libraries)
-      say_here("calls a library; only baselines and rungs may (docs/cuda.md)");
+      say_here("calls a vendor's routine; only baselines may (docs/cuda.md)");
     return rules_.may_use_libraries;
   }
 

@@ -170,7 +170,7 @@ class WrongPlan : public ::testing::TestWithParam<Expectation> {};
 TEST_P(WrongPlan, IsRefusedWithItsReason) {
   PlanRequest request = test_plan_request(test_module("wrong_plans"));
   request.axes["mistake"] = static_cast<std::int64_t>(GetParam().mistake);
-  request.may_use_libraries = GetParam().mistake != PlanMistake::multiplies_without_leave;
+  request.may_use_libraries = GetParam().mistake != PlanMistake::calls_without_leave;
   const Planned planned = plan_one(request);
   if (GetParam().sentence == nullptr) {
     EXPECT_EQ(planned.verdict, Verdict::accepted) << planned.sentence;
@@ -215,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expectation{M::swizzle_too_narrow, "a box row of 64 bytes; with a swizzle of 32 bytes"},
         Expectation{M::odd_stride, "every 252 bytes; strides are multiples of 16"},
         Expectation{M::tensor_map_beyond_a_buffer, "reaches beyond the 1024 bytes of y"},
-        Expectation{M::multiplies_without_leave, "calls a library; only baselines and rungs may"},
+        Expectation{M::calls_without_leave, "calls a vendor's routine; only baselines may"},
         Expectation{M::multiplies_into_an_input, "writes to x, which is read-only"},
         Expectation{M::multiplies_mixed_types, "combines types"},
         Expectation{M::multiplies_beyond_a_buffer, "matrix C of 1152 bytes from byte 0 of y"},

@@ -10,6 +10,11 @@
 namespace kbeam {
 namespace {
 
+bool calls_vendor(const LaunchPlan& plan) {
+  return std::ranges::any_of(
+      plan.nodes, [](const PlanNode& node) { return node.kind == NodeKind::vendor_call; });
+}
+
 std::string uuid_text(const CUuuid& uuid) {
   std::string text = "GPU-";
   for (int i = 0; i < 16; ++i) {
@@ -97,7 +102,8 @@ void SeatSession::check_plans() {
           throw SeatRefusal(Verdict::engine_failed,
                             the_case.the_case.name + ": a plan of the problem: " + mistake);
     if (the_case.subject.uses_library()) {
-      if (!setup_.may_use_libraries) refuse("the plan calls a library, which this subject may not");
+      if (!setup_.may_use_libraries && calls_vendor(the_case.subject))
+        refuse("the plan calls a vendor's routine, which this subject may not");
       needs_library = true;
     }
     if (!the_case.subject.image_hash.empty())

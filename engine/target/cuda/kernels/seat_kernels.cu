@@ -30,7 +30,8 @@ __device__ __forceinline__ uint32_t poison_word(uint64_t word, uint64_t key, int
   const uint32_t random =
       mix((static_cast<uint32_t>(word) ^ static_cast<uint32_t>(key)) +
           static_cast<uint32_t>(key >> 32) + 0x9e3779b9u * static_cast<uint32_t>(word >> 32));
-  if (type == kbeam::kPoisonF32) return (random & 0x803fffffu) | 0x7fc00000u;
+  // Never a NaN that arithmetic makes (0x7fffffff, 0x7fc00000): an honest one is no poison.
+  if (type == kbeam::kPoisonF32) return (random & 0x801fffffu) | 0x7fc00001u;
   if (type == kbeam::kPoisonF64 && (word & 1)) return (random & 0x8007ffffu) | 0x7ff80000u;
   return random;
 }

@@ -31,7 +31,7 @@ enum class PlanMistake {
   swizzle_too_narrow,
   odd_stride,
   tensor_map_beyond_a_buffer,
-  multiplies_without_leave,
+  calls_without_leave,
   multiplies_into_an_input,
   multiplies_mixed_types,
   multiplies_beyond_a_buffer,
