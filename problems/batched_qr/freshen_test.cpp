@@ -43,13 +43,13 @@ double column_norm(CaseMemory& memory, std::int64_t matrix, std::int64_t column)
 
 TEST(Families, AreThoseOfTheProblemFile) {
   std::vector<std::string> declared, coded;
-  for (const FamilySpec& family : problem().families) declared.push_back(family.name);
+  for (const FamilySpec& family : whole_problem().families) declared.push_back(family.name);
   for (const batched_qr::Family& family : batched_qr::kFamilies) coded.emplace_back(family.name);
   EXPECT_EQ(declared, coded);
 }
 
 TEST(Families, AreDecidedByTheSeed) {
-  for (const FamilySpec& family : problem().families) {
+  for (const FamilySpec& family : whole_problem().families) {
     if (family.name == "zero") continue;
     const Case one = make_case(6, 12, 10, family.name);
     EXPECT_TRUE(same_bytes(generated(one, 1).all_of_a(), generated(one, 1).all_of_a()))
@@ -98,7 +98,7 @@ TEST(Families, MixHardMembersIntoEveryBatch) {
 }
 
 TEST(Freshening, GivesNewContentForEveryKey) {
-  for (const FamilySpec& family : problem().families) {
+  for (const FamilySpec& family : whole_problem().families) {
     const Case one = make_case(6, 16, 16, family.name);
     CaseMemory base = generated(one, 1);
     CaseMemory first = freshened(one, base, 1);
@@ -111,7 +111,7 @@ TEST(Freshening, GivesNewContentForEveryKey) {
 // Exact: every column keeps its magnitudes up to one power of two for the whole matrix, and
 // whatever is zero, NaN or Inf stays so. This is what keeps a matrix in its family.
 TEST(Freshening, ChangesNothingButOrderSignsAndOneScale) {
-  for (const FamilySpec& family : problem().families) {
+  for (const FamilySpec& family : whole_problem().families) {
     const Case one = make_case(6, 15, 11, family.name);
     CaseMemory base = generated(one, 1);
     CaseMemory fresh = freshened(one, base, 9);

@@ -18,7 +18,6 @@
 #include "emulator/emulated_plan.h"
 #include "families.h"
 #include "generate.cuh"
-#include "problem/problem_file.h"
 #include "problem/problem_library.h"
 #include "qr_bench.h"
 
@@ -73,12 +72,8 @@ std::vector<std::string> family_names() {
 }
 
 const Problem& cuda_problem() {
-  static const Problem loaded = [] {
-    Result<LoadedProblem> result = load_problem(KBEAM_PROBLEM_FOLDER);
-    if (!result.ok()) throw std::runtime_error("problem.toml cannot be read");
-    return for_target(result->problem, "cuda");
-  }();
-  return loaded;
+  static const Problem seen = for_target(whole_problem(), "cuda");
+  return seen;
 }
 
 TEST(CudaCases, TimesTheTwelveOfTheContest) {

@@ -35,14 +35,19 @@ ProblemCode& problem_code() {
   return *code;
 }
 
-const Problem& problem() {
+const Problem& whole_problem() {
   static const Problem loaded = [] {
     Result<LoadedProblem> result = load_problem(KBEAM_PROBLEM_FOLDER);
     if (!result.ok()) throw std::runtime_error("problem.toml cannot be read");
     if (!result->mistakes.empty()) throw std::runtime_error(render_mistakes(result->mistakes));
-    return for_target(result->problem, "cpu");
+    return result->problem;
   }();
   return loaded;
+}
+
+const Problem& problem() {
+  static const Problem seen = for_target(whole_problem(), "cpu");
+  return seen;
 }
 
 Case make_case(std::int64_t batch, std::int64_t m, std::int64_t n, const std::string& family) {

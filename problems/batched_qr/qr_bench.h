@@ -17,7 +17,8 @@
 namespace kbeam::qr_test {
 
 ProblemCode& problem_code();
-const Problem& problem();
+const Problem& whole_problem();  // with the cases of all targets
+const Problem& problem();        // as the CPU sees it
 
 // A case of any shape and family that problem.toml need not have.
 Case make_case(std::int64_t batch, std::int64_t m, std::int64_t n, const std::string& family);
