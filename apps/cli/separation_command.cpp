@@ -168,6 +168,24 @@ Result<Measured> measure(const Options& options) {
   return measured;
 }
 
+Result<Separation> read_stored(const Problem& problem) {
+  const fs::path file = problem.folder / kSeparationFile;
+  ASSIGN_OR_RETURN(const std::string text, read_file(file));
+  return separation_from_text(text, file.string());
+}
+
+// What an earlier --write left: for printing without measuring.
+Result<Measured> recall(const Options& options) {
+  Measured recalled;
+  ASSIGN_OR_RETURN(const Home home, find_home());
+  ASSIGN_OR_RETURN(recalled.problem, open_unproven_problem(options.get("PROBLEM"), home));
+  ASSIGN_OR_RETURN(recalled.separation, read_stored(recalled.problem));
+  for (const SeparationRow& row : recalled.separation.rows)
+    if (std::string words = refusal(row); !words.empty())
+      recalled.refusals.push_back(std::move(words));
+  return recalled;
+}
+
 // Writes the table, or compares it with what is stored.
 Result<void> settle(const Options& options, Measured& measured) {
   const fs::path file = measured.problem.folder / kSeparationFile;
@@ -176,8 +194,7 @@ Result<void> settle(const Options& options, Measured& measured) {
                                      : Result<void>();
   measured.stored = fs::exists(file);
   if (!measured.stored) return {};
-  ASSIGN_OR_RETURN(const std::string text, read_file(file));
-  ASSIGN_OR_RETURN(const Separation stored, separation_from_text(text, file.string()));
+  ASSIGN_OR_RETURN(const Separation stored, read_stored(measured.problem));
   measured.drift = find_drift(stored.rows, measured.separation.rows);
   return {};
 }
@@ -234,10 +251,12 @@ void print_verdict(const Options& options, const Measured& measured) {
 }  // namespace
 
 int separation_command(const Options& options) {
-  Result<Measured> measured = measure(options);
+  const bool recalls = options.has("--stored");
+  Result<Measured> measured = recalls ? recall(options) : measure(options);
   if (!measured.ok()) return report_error(measured.error(), options);
-  if (const Result<void> settled = settle(options, *measured); !settled.ok())
-    return report_error(settled.error(), options);
+  if (!recalls)
+    if (const Result<void> settled = settle(options, *measured); !settled.ok())
+      return report_error(settled.error(), options);
   const bool good = measured->refusals.empty() && measured->drift.empty();
   if (options.json()) {
     Json json = to_json(measured->separation);
@@ -246,7 +265,7 @@ int separation_command(const Options& options) {
     fmt::print("{}\n", json_text(json));
   } else {
     print_table(options, *measured);
-    print_verdict(options, *measured);
+    if (!recalls || !good) print_verdict(options, *measured);
   }
   return good ? kDone : kNo;
 }

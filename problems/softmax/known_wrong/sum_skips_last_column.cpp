@@ -1,5 +1,5 @@
 // expect: wrong_value
-// caught by: element_error, row_sum_error
+// caught by: element_error, row_sum_error on normal
 // The sum leaves the last column out: 1 / columns of the result, invisible to a loose norm on long
 // rows.
 #include <kbeam/candidate.h>
