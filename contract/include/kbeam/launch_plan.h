@@ -161,8 +161,17 @@ constexpr CUtensorMapDataType tensor_map_type() {
   return CU_TENSOR_MAP_DATA_TYPE_UINT64;
 }
 
+// A copy of a struct takes its padding along, whatever was there: zeroed, so that equal values are
+// equal bytes and two plans of one shape are the same.
+template <typename P>
+void clear_padding([[maybe_unused]] P& value) {
+#if defined(__GNUC__) && !defined(__clang__)
+  __builtin_clear_padding(&value);
+#endif
+}
+
 // One kernel parameter of type P made from what the plan passed for it. `storage` keeps the value
-// until the launch is recorded; it is zeroed first, so that padding never makes two plans differ.
+// until the launch is recorded.
 template <typename P, typename T>
 kbeam_argument bind_argument(P&, const DevicePointer<T>& pointer) {
   static_assert(std::is_pointer_v<P> && std::is_convertible_v<T*, P>,
@@ -194,6 +203,7 @@ requires(!std::is_pointer_v<P> && std::is_convertible_v<V, P>) kbeam_argument
     bind_argument(P& storage, const V& value) {
   static_assert(std::is_trivially_copyable_v<P>, "kernel arguments are plain bytes");
   storage = static_cast<P>(value);
+  clear_padding(storage);
   return {KBEAM_VALUE, sizeof(P), &storage, {}, 0};
 }
 

@@ -59,6 +59,10 @@ TEST_F(EveryFeature, IsRecorded) {
   EXPECT_EQ(node("tile").arguments[0].kind, KBEAM_TENSOR_MAP);
   EXPECT_EQ(node("decide").arguments[0].kind, KBEAM_CONDITION);
   EXPECT_EQ(node("take_table").arguments[2].value, std::string(8, '\0'));
+  const std::string& padded = node("use_struct").arguments[1].value;
+  ASSERT_EQ(padded.size(), 40U);
+  EXPECT_EQ(padded.substr(0, 4), std::string("\x01\0\0\0", 4));
+  EXPECT_EQ(padded.substr(32), std::string("\x04\0\0\0\0\0\0\0", 8));
   EXPECT_EQ(node("use_struct").arguments[3].value, std::string("\x03\x00", 2));
   EXPECT_EQ(plan.conditions, std::vector<std::uint32_t>{1});
   // 8 blocks of 256 threads on each of 132 multiprocessors.

@@ -76,8 +76,13 @@ KBEAM_PLAN(plan, args) {
   plan.copy(y, x, batch * n);
   plan.launch(scale<128>, {.grid = wide(batch * n, 128), .block = 128}, y, x, batch * n, 3.0f);
   plan.launch(scale<256>, {.grid = {wide(n, 256), batch}, .block = {128, 2}}, y + n, x, n, 2.0f);
-  Padded padded{};
+  // Padding that differs from process to process must not reach the plan.
+  Padded padded;
+  std::memset(static_cast<void*>(&padded),
+              static_cast<int>(reinterpret_cast<std::uintptr_t>(&plan) >> 12), sizeof padded);
   padded.flag = 1;
+  for (float& factor : padded.scale) factor = 0;
+  padded.tail = 0;
   padded.count = static_cast<int>(batch);
   plan.launch(use_struct, {.grid = 1, .block = 32}, y, padded, true, 3);
   const auto table = plan.table(std::vector<int>{5, 6, 7});
