@@ -28,7 +28,7 @@ struct PlanRules {
   const kbeam_device& device;
   const DeviceImage& image;  // without kernels where the module holds no device code
   PlanLimits limits;
-  bool may_use_libraries = false;
+  bool may_use_libraries = false;  // vendor calls; a gemm is any candidate's rung
 };
 
 // How a plan's buffers begin, for every entry: the tensors that it may see, then the control of the

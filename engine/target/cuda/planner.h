@@ -27,7 +27,7 @@ struct PlanRequest {
   std::map<std::string, std::string> texts;  // "family", "grade", "depth": problem plans
   // By mangled name, as the compiler reported them; what is not here is read from the image.
   std::map<std::string, KernelResources> kernels;
-  bool may_use_libraries = false;
+  bool may_use_libraries = false;  // vendor calls: baselines
 };
 
 struct PlannerOptions {
