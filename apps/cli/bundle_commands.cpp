@@ -57,13 +57,13 @@ Result<void> choose_kind(const Options& options, TaskRequest& request) {
 Result<void> choose_rule(const Options& options, TaskRequest& request) {
   const std::string word = options.get("--rule");
   if (word == "screen") {
-    request.rule = screen_rule();
+    request.rule = device_rules().screen;
     request.stage = Stage::screen;
   } else if (word == "confirm") {
-    request.rule = confirm_rule();
+    request.rule = device_rules().confirm;
     request.stage = Stage::confirm;
   } else if (word == "promote") {
-    request.rule = device_promote_rule();
+    request.rule = device_rules().promote;
     request.stage = Stage::promote;
   } else {
     return unknown_word("--rule", word, {"screen", "confirm", "promote"});

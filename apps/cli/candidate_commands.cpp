@@ -183,7 +183,7 @@ int bench_command(const Options& options) {
         .reference = tools->builds->subject_of(baseline.portfolio, baseline.portfolio.id)};
     compare.check_cases = untimed_cases(tools->problem);
     compare.timed_cases = tools->problem.timed_cases();
-    compare.rule = confirm_rule();
+    compare.rule = tools->target.judge->rules().confirm;
     return tools->target.judge->compare(compare);
   }();
   if (!evaluation.ok()) return report_error(evaluation.error(), options);
@@ -211,7 +211,7 @@ int compare_command(const Options& options) {
                            .reference = tools->builds->subject_of(b, b.id)};
     compare.check_cases = untimed_cases(tools->problem);
     compare.timed_cases = tools->problem.timed_cases();
-    compare.rule = confirm_rule();
+    compare.rule = tools->target.judge->rules().confirm;
     return tools->target.judge->compare(compare);
   }();
   if (!evaluation.ok()) return report_error(evaluation.error(), options);

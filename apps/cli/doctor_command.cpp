@@ -89,7 +89,8 @@ Result<Finding> examine_noise(BenchTools& tools) {
     worst = std::max(worst, std::log(measurement.summary.high / measurement.summary.low) / 2);
     shift = std::max(shift, std::abs(std::log(measurement.summary.speedup)));
   }
-  const double promote_pairs = promote_rule().pairs_per_process * promote_rule().processes;
+  const double promote_pairs =
+      cpu_rules().promote.pairs_per_process * cpu_rules().promote.processes;
   return Finding{
       "noise", worst < 0.05 ? Finding::State::works : Finding::State::weaker,
       fmt::format(

@@ -221,7 +221,7 @@ TEST_F(ConductorTest, EndsEarlyWhenEveryIntervalIsClear) {
 }
 
 TEST_F(ConductorTest, ACaseThatIsClearTakesFewerPairsInEveryProcess) {
-  task_.task.rule = device_promote_rule();
+  task_.task.rule = device_rules().promote;
   lab_.behaviour[SeatRole::reference].event_ns = 300'000;
   const Evaluation evaluation = judged();
   EXPECT_EQ(evaluation.verdict, Verdict::accepted);

@@ -71,6 +71,14 @@ Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec&
         ErrorCode::bad_input, "rank the settings of baseline " + spec.name,
         fmt::format("its knobs span {} settings, more than {}", settings.size(), kMostSettings),
         "give its knobs fewer choices in " + spec.source.string()};
+  // What takes so much longer than the fastest so far is not waited for.
+  const auto longest_call_s = [&ranking](const Case& the_case) {
+    constexpr double kHopeless = 4;
+    constexpr double kLeast = 0.5;  // a first call pays for loading the library
+    constexpr double kMost = 10;
+    const double fastest_s = ranking.fastest[the_case.name].ns * 1e-9;
+    return std::clamp(kHopeless * fastest_s, kLeast, kMost);
+  };
   std::string why_not;
   int ran = 0;
   for (const KnobValues& knobs : settings) {
@@ -83,8 +91,11 @@ Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec&
                    "install what it links, or mend " + spec.source.string()};
     const Subject subject = bench.builds.subject_of(candidate, candidate.id);
     for (const Case& the_case : bench.problem.timed_cases()) {
-      const auto timed =
-          bench.judge.time_trusted(subject, the_case, kChoiceRepeats, ranking.threads);
+      const auto timed = bench.judge.time_trusted({.subject = subject,
+                                                   .the_case = the_case,
+                                                   .repeats = kChoiceRepeats,
+                                                   .threads = ranking.threads,
+                                                   .longest_call_s = longest_call_s(the_case)});
       if (!timed.ok()) {  // too slow here, or not made for this shape: another one is the baseline
         why_not = timed.failure.sentence;
         continue;
@@ -129,8 +140,10 @@ Result<void> measure_ceilings(const MachineBench& bench, BaselineFacts& facts) {
                    failed->reason + "\n" + failed->log,
                    "install what it links, or mend " + spec.source.string()};
     for (const Case& the_case : bench.problem.timed_cases()) {
-      const auto timed = bench.judge.time_trusted(bench.builds.subject_of(candidate, spec.name),
-                                                  the_case, kCeilingRepeats);
+      const auto timed =
+          bench.judge.time_trusted({.subject = bench.builds.subject_of(candidate, spec.name),
+                                    .the_case = the_case,
+                                    .repeats = kCeilingRepeats});
       if (!timed.ok()) continue;  // the report shows the ceilings that run here
       CeilingFacts& ceiling = facts.ceilings[the_case.name];
       // The ceiling says how much work it did; the case would take its own share of that time.
@@ -153,7 +166,7 @@ Result<void> run_control(const MachineBench& bench, BaselineFacts& facts) {
   CompareRequest request{.candidate = subject, .reference = subject};
   request.timed_cases = bench.problem.timed_cases();
   request.check_cases = request.timed_cases;
-  request.rule = {.name = "a/a", .pairs_per_process = kControlPairs, .processes = 1};
+  request.rule = bench.judge.rules().control;
   const Evaluation control = bench.judge.compare(request);
   facts.control_s = control.check_s + control.measure_s;
   if (control.verdict != Verdict::accepted)

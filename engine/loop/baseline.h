@@ -36,8 +36,6 @@ struct BaselineFacts {
   double control_s = 0;  // what the A/A control took: the yardstick for a promotion
 };
 
-inline constexpr int kControlPairs = 8;  // A/A pairs a case
-
 struct MachineBench {  // what measuring a baseline needs
   const Problem& problem;
   ProblemCode& code;

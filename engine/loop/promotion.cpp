@@ -119,7 +119,7 @@ Promotion promote(const MachineBench& bench, const BaselineFacts& baseline,
   for (Case& sealed : cases_between_rows(bench.problem, candidate, random_bits()))
     request.check_cases.push_back(std::move(sealed));
   request.timed_cases = bench.problem.timed_cases();
-  request.rule = promote_rule();
+  request.rule = bench.judge.rules().promote;
   request.stage = Stage::promote;
   promotion.evaluation = bench.judge.compare(request);
   if (promotion.evaluation.verdict != Verdict::accepted) {

@@ -249,14 +249,16 @@ Result<void> Campaign::establish_baseline() {
 // each call, the baseline on one side and the champions on the other.
 double Campaign::promotion_reserve_s() const {
   if (search_->champions().empty()) return kReportSeconds;
+  const MeasurementRules rules = tools_.judge->rules();
   double baseline_s = 0;
   double champion_s = 0;
   for (const auto& [case_name, time_ns] : baseline_.case_ns) {
     baseline_s += time_ns * 1e-9;
     champion_s += time_ns * 1e-9 / reference_speedup(case_name);
   }
-  const double around_s = std::max(0.0, baseline_.control_s / (kControlPairs + 1) - 2 * baseline_s);
-  const StoppingRule rule = promote_rule();
+  const double around_s =
+      std::max(0.0, baseline_.control_s / (rules.control.pairs_per_process + 1) - 2 * baseline_s);
+  const StoppingRule& rule = rules.promote;
   const double pairs = (rule.pairs_per_process + 1) * rule.processes + kAllCoresPairs + 1;
   return kPromotionSlack * pairs * (baseline_s + champion_s + around_s) + kReportSeconds;
 }
@@ -483,7 +485,7 @@ Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case
   CompareRequest request{.candidate = builds_->subject_of(candidate, candidate.id),
                          .reference = reference};
   request.timed_cases = cases;
-  request.rule = confirm_rule();
+  request.rule = tools_.judge->rules().confirm;
   request.stage = Stage::confirm;
   Evaluation evaluation = tools_.judge->compare(request);
   if (asked_to_stop()) return {};

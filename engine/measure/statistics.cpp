@@ -165,29 +165,27 @@ bool may_skip_pairs(const StoppingRule& rule, const PairedSamples& of_process) {
   return *least > beyond || *most < -beyond;
 }
 
-StoppingRule screen_rule() {
-  return {.name = "screen", .pairs_per_process = 5, .processes = 1, .fresh_base = true};
+MeasurementRules cpu_rules() {
+  return {
+      .control = {.name = "a/a", .pairs_per_process = 8, .processes = 1},
+      .screen = {.name = "screen", .pairs_per_process = 5, .processes = 1, .fresh_base = true},
+      .confirm = {.name = "confirm",
+                  .pairs_per_process = 15,
+                  .processes = 2,
+                  .fresh_base = true,
+                  .clear_ratio = 1.1,
+                  .futile_speedup = 1.005},
+      .promote = {.name = "promote", .pairs_per_process = 9, .processes = 3, .fresh_base = true}};
 }
 
-StoppingRule confirm_rule() {
-  return {.name = "confirm",
-          .pairs_per_process = 15,
-          .processes = 2,
-          .fresh_base = true,
-          .clear_ratio = 1.1,
-          .futile_speedup = 1.005};
-}
-
-StoppingRule promote_rule() {
-  return {.name = "promote", .pairs_per_process = 9, .processes = 3, .fresh_base = true};
-}
-
-StoppingRule device_promote_rule() {
-  return {.name = "promote",
-          .pairs_per_process = 31,
-          .processes = 3,
-          .fresh_base = true,
-          .pairs_when_clear = 11};
+MeasurementRules device_rules() {
+  MeasurementRules rules = cpu_rules();
+  rules.control.pairs_per_process = 4;
+  rules.screen.pairs_when_clear = 2;
+  rules.confirm.pairs_when_clear = 7;  // as few as give a 98 % interval, and two processes of them
+  rules.promote.pairs_per_process = 31;
+  rules.promote.pairs_when_clear = 11;
+  return rules;
 }
 
 }  // namespace kbeam

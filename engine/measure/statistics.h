@@ -63,10 +63,16 @@ std::optional<std::string> may_end_early(const StoppingRule& rule,
                                          std::span<const Measurement> measurements);
 // Whether one process has seen enough of one case before all pairs are taken.
 bool may_skip_pairs(const StoppingRule& rule, const PairedSamples& of_process);
-StoppingRule screen_rule();
-StoppingRule confirm_rule();
-StoppingRule promote_rule();
-// On a GPU, where calls are short and pairs are cheap: 31 x 3, fewer where the ratio is above 2.
-StoppingRule device_promote_rule();
+// How many pairs each stage of a campaign takes, by what a pair costs and how noisy it is there.
+struct MeasurementRules {
+  StoppingRule control;  // A/A: the baseline against itself
+  StoppingRule screen;
+  StoppingRule confirm;
+  StoppingRule promote;
+};
+MeasurementRules cpu_rules();
+// A GPU's clock is quiet, and vendors' routines may be a hundred times slower than a candidate: a
+// case that is clear by a factor of two ends early.
+MeasurementRules device_rules();
 
 }  // namespace kbeam

@@ -354,7 +354,7 @@ Evaluation CpuJudge::screen(const Subject& candidate, const Subject& reference,
                                  .reference = reference,
                                  .check_cases = {},
                                  .timed_cases = timed_cases,
-                                 .rule = screen_rule(),
+                                 .rule = rules().screen,
                                  .stage = Stage::screen,
                                  .threads = 1};
     time_cases(trial, *process, *reference_process, request, input_seed, 0);
@@ -395,12 +395,16 @@ bool CpuJudge::compare_in_fresh_processes(Trial& trial, const CompareRequest& re
   return time_cases(trial, *candidate, *reference, request, input_seed, index);
 }
 
-Outcome<Judge::CeilingTime> CpuJudge::time_trusted(const Subject& subject, const Case& the_case,
-                                                   int repeats, int threads) {
+MeasurementRules CpuJudge::rules() const {
+  return cpu_rules();
+}
+
+Outcome<Judge::CeilingTime> CpuJudge::time_trusted(const TrustedRequest& request) {
   using Timed = Outcome<CeilingTime>;
   Trial trial;
   std::unique_ptr<BenchProcess> process;
-  if (!start(trial, subject, threads, std::span(&the_case, 1), process))
+  const Case& the_case = request.the_case;
+  if (!start(trial, request.subject, request.threads, std::span(&the_case, 1), process))
     return Timed{std::nullopt, {trial.evaluation.verdict, trial.evaluation.reason}};
   const std::uint64_t input_seed = screen_seed();
   const Outcome<bool> prepared = process->prepare(the_case, bank_.inputs_for(the_case, input_seed));
@@ -408,7 +412,7 @@ Outcome<Judge::CeilingTime> CpuJudge::time_trusted(const Subject& subject, const
   const auto lock = TimingLock::acquire(options_.on_lock_wait);
   if (!lock.ok()) return Timed{std::nullopt, {Verdict::engine_failed, lock.error().text()}};
   std::vector<double> times_ns;
-  for (int i = 0; i <= repeats; ++i) {
+  for (int i = 0; i <= request.repeats; ++i) {
     const Outcome<std::int64_t> time = process->call_unchecked(random_bits());
     if (!time.ok()) return Timed{std::nullopt, time.failure};
     if (i > 0) times_ns.push_back(static_cast<double>(*time.value));

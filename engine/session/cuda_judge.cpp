@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -173,7 +174,7 @@ Evaluation CudaJudge::screen(const Subject& candidate, const Subject& reference,
   request.reference = as_cuda(reference);
   request.check_cases = check_cases;
   request.timed_cases = timed_cases;
-  request.rule = screen_rule();
+  request.rule = rules().screen;
   return conduct(request, options_.screen_timeout_s);
 }
 
@@ -225,13 +226,18 @@ Evaluation CudaJudge::compare(const CompareRequest& compare) {
   return evaluation;
 }
 
-Outcome<Judge::CeilingTime> CudaJudge::time_trusted(const Subject& subject, const Case& the_case,
-                                                    int repeats, int) {
+MeasurementRules CudaJudge::rules() const {
+  return device_rules();
+}
+
+Outcome<Judge::CeilingTime> CudaJudge::time_trusted(const TrustedRequest& asked) {
   using Timed = Outcome<CeilingTime>;
-  TaskRequest request = request_for(TaskKind::time_only, subject, Stage::manual);
+  const Case& the_case = asked.the_case;
+  TaskRequest request = request_for(TaskKind::time_only, asked.subject, Stage::manual);
+  request.call_timeout_s = std::min(options_.call_timeout_s, asked.longest_call_s);
   request.candidate.may_use_libraries = true;
   request.timed_cases = {the_case};
-  request.rule = {.name = "time only", .pairs_per_process = repeats, .processes = 1};
+  request.rule = {.name = "time only", .pairs_per_process = asked.repeats, .processes = 1};
   std::error_code ignored;
   const std::filesystem::path images = options_.task_folder / "images";
   std::filesystem::create_directories(images, ignored);

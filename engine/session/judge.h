@@ -48,8 +48,18 @@ class Judge {
     double least_ns = 0;
     std::map<std::string, std::string> notes;
   };
-  virtual Outcome<CeilingTime> time_trusted(const Subject& subject, const Case& the_case,
-                                            int repeats, int threads = 1) = 0;
+  struct TrustedRequest {
+    const Subject& subject;
+    const Case& the_case;
+    int repeats = 3;
+    int threads = 1;
+    // A call that takes longer is of no interest: the judge may end it.
+    double longest_call_s = 10;
+  };
+  virtual Outcome<CeilingTime> time_trusted(const TrustedRequest& request) = 0;
+
+  // How many pairs each stage takes on this target.
+  virtual MeasurementRules rules() const = 0;
 
   // |median log-ratio| of identical subjects on a case, once an A/A control has been run: widens
   // delta.

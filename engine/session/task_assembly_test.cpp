@@ -133,7 +133,7 @@ TEST_F(TaskAssembly, CasesThatAreNotServedSayWhy) {
 
 TEST_F(TaskAssembly, AReferenceThatCannotBePlannedIsNobodysVerdict) {
   request_.kind = TaskKind::compare;
-  request_.rule = screen_rule();
+  request_.rule = device_rules().screen;
   request_.timed_cases = {make_case("timed", 128)};
   request_.reference = subject("old", {"planner_exits_at_load"});
   const auto made = assemble_task(request_, folder_ / "images");
@@ -150,7 +150,7 @@ TEST_F(TaskAssembly, AReferenceThatCannotBePlannedIsNobodysVerdict) {
 TEST_F(TaskAssembly, TimedAndLargeCasesGoToTheDevice) {
   if (!use_cuda_modules()) GTEST_SKIP() << "no CUDA toolkit";
   request_.kind = TaskKind::compare;
-  request_.rule = screen_rule();
+  request_.rule = device_rules().screen;
   request_.most_host_elements = 1000;
   request_.check_cases.push_back(make_case("large", 1024));
   request_.timed_cases = {make_case("timed", 128)};
