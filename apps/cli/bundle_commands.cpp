@@ -68,6 +68,13 @@ Result<void> choose_rule(const Options& options, TaskRequest& request) {
   } else {
     return unknown_word("--rule", word, {"screen", "confirm", "promote"});
   }
+  if (options.has("--pairs")) {
+    ASSIGN_OR_RETURN(const std::uint64_t pairs, parse_number(options.get("--pairs"), "--pairs"));
+    request.rule = {.name = "trace",
+                    .pairs_per_process = static_cast<int>(pairs),
+                    .processes = request.rule.processes,
+                    .fresh_base = true};
+  }
   return {};
 }
 

@@ -14,11 +14,14 @@ int check_command(const Options& options);
 int bench_command(const Options& options);
 int compare_command(const Options& options);
 int plan_command(const Options& options);
+int profile_command(const Options& options);
 int report_command(const Options& options);
 int publish_command(const Options& options);
 int bundle_command(const Options& options);
 int collect_command(const Options& options);
 int problems_command(const Options& options);
+int separation_command(const Options& options);
+int study_command(const Options& options);
 int new_problem_command(const Options& options);
 int doctor_command(const Options& options);
 

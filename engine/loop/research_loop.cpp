@@ -248,19 +248,25 @@ Result<void> Campaign::establish_baseline() {
 // What a promotion will take, from what the A/A control took: the same cases, the same work around
 // each call, the baseline on one side and the champions on the other.
 double Campaign::promotion_reserve_s() const {
-  if (search_->champions().empty()) return kReportSeconds;
+  if (search_->champions().empty() || baseline_.case_ns.empty()) return kReportSeconds;
   const MeasurementRules rules = tools_.judge->rules();
-  double baseline_s = 0;
-  double champion_s = 0;
-  for (const auto& [case_name, time_ns] : baseline_.case_ns) {
-    baseline_s += time_ns * 1e-9;
-    champion_s += time_ns * 1e-9 / reference_speedup(case_name);
-  }
+  double baselines_s = 0;
+  for (const auto& [case_name, time_ns] : baseline_.case_ns) baselines_s += time_ns * 1e-9;
   const double around_s =
-      std::max(0.0, baseline_.control_s / (rules.control.pairs_per_process + 1) - 2 * baseline_s);
-  const StoppingRule& rule = rules.promote;
-  const double pairs = (rule.pairs_per_process + 1) * rule.processes + kAllCoresPairs + 1;
-  return kPromotionSlack * pairs * (baseline_s + champion_s + around_s) + kReportSeconds;
+      std::max(0.0, baseline_.control_s / (rules.control.pairs_per_process + 1) - 2 * baselines_s) /
+      static_cast<double>(baseline_.case_ns.size());
+  double promotion_s = 0;
+  for (const auto& [case_name, time_ns] : baseline_.case_ns) {
+    const double speedup = reference_speedup(case_name);
+    const bool is_clear =
+        rules.promote.pairs_when_clear > 0 && speedup > rules.promote.pairs_clear_ratio;
+    const int in_process =
+        1 + (is_clear ? rules.promote.pairs_when_clear : rules.promote.pairs_per_process);
+    const int pairs =
+        in_process * rules.promote.processes + (all_cores() > 1 ? kAllCoresPairs + 1 : 0);
+    promotion_s += pairs * (time_ns * 1e-9 * (1 + 1 / speedup) + around_s);
+  }
+  return kPromotionSlack * promotion_s + kReportSeconds;
 }
 
 StopReason Campaign::stop_reason() {
