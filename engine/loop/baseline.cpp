@@ -49,14 +49,34 @@ Candidate one_row(const std::string& source, const std::string& name, const Knob
   return candidate;
 }
 
-// The fastest setting of each case, on as many threads.
-struct Ranking {
-  int threads = 1;
-  struct Fastest {
+// Every setting's time on each case, on as many threads.
+class Ranking {
+ public:
+  struct Entry {
     double ns = std::numeric_limits<double>::infinity();
     Candidate candidate;
   };
-  std::map<std::string, Fastest> fastest;  // by case
+  explicit Ranking(int threads) : threads_(threads) {}
+
+  int threads() const { return threads_; }
+  void add(const std::string& case_name, Entry entry) {
+    entries_[case_name].push_back(std::move(entry));
+  }
+  // Null: none ran on this case.
+  const Entry* fastest(const std::string& case_name) const {
+    const auto found = entries_.find(case_name);
+    if (found == entries_.end() || found->second.empty()) return nullptr;
+    return &*std::ranges::min_element(found->second, {}, &Entry::ns);
+  }
+  // It proved wrong.
+  void drop(const std::string& case_name, const std::string& candidate_id) {
+    std::erase_if(entries_[case_name],
+                  [&](const Entry& entry) { return entry.candidate.id == candidate_id; });
+  }
+
+ private:
+  int threads_;
+  std::map<std::string, std::vector<Entry>> entries_;
 };
 
 // Ranks every setting of one baseline on every case. Returns why none of them ran, or nothing.
@@ -76,14 +96,14 @@ Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec&
     constexpr double kHopeless = 4;
     constexpr double kLeast = 0.5;  // a first call pays for loading the library
     constexpr double kMost = 10;
-    const double fastest_s = ranking.fastest[the_case.name].ns * 1e-9;
-    return std::clamp(kHopeless * fastest_s, kLeast, kMost);
+    const Ranking::Entry* const fastest = ranking.fastest(the_case.name);
+    return fastest == nullptr ? kMost : std::clamp(kHopeless * fastest->ns * 1e-9, kLeast, kMost);
   };
   std::string why_not;
   int ran = 0;
   for (const KnobValues& knobs : settings) {
     const Candidate candidate = one_row(source, spec.source.filename().string(), knobs);
-    const BuiltCandidate built = bench.builds.build_now(candidate, spec.link);
+    const BuiltCandidate built = bench.builds.build_trusted(candidate, spec.link);
     if (built.engine_error) return *built.engine_error;
     if (const Artifact* failed = built.failed())
       return Error{ErrorCode::bad_input, "build baseline " + spec.name,
@@ -94,7 +114,7 @@ Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec&
       const auto timed = bench.judge.time_trusted({.subject = subject,
                                                    .the_case = the_case,
                                                    .repeats = kChoiceRepeats,
-                                                   .threads = ranking.threads,
+                                                   .threads = ranking.threads(),
                                                    .longest_call_s = longest_call_s(the_case)});
       if (!timed.ok()) {  // too slow here, or not made for this shape: another one is the baseline
         why_not = timed.failure.sentence;
@@ -102,23 +122,27 @@ Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec&
       }
       ++ran;
       for (const auto& [key, note] : timed.value->notes) facts.notes[key] = note;
-      Ranking::Fastest& best = ranking.fastest[the_case.name];
-      if (timed.value->median_ns < best.ns) best = {timed.value->median_ns, candidate};
+      ranking.add(the_case.name, {timed.value->median_ns, candidate});
     }
     bench.progress.attempt(fmt::format("baseline {} {} on {} thread{}", spec.name,
-                                       describe_knobs(knobs), ranking.threads,
-                                       ranking.threads == 1 ? "" : "s"));
+                                       describe_knobs(knobs), ranking.threads(),
+                                       ranking.threads() == 1 ? "" : "s"));
   }
   return ran > 0 ? std::string() : why_not;
 }
 
-Candidate baseline_portfolio(const Problem& problem, const Ranking& ranking,
-                             const std::string& name) {
+Result<Candidate> baseline_portfolio(const Problem& problem, const Ranking& ranking,
+                                     const std::string& name) {
   std::vector<Champion> champions;
   std::vector<RegimePoint> points;
   std::map<std::string, Candidate> candidates;
   for (const auto& [case_name, value] : regime_points(problem)) {
-    const Candidate& candidate = ranking.fastest.at(case_name).candidate;
+    const Ranking::Entry* const fastest = ranking.fastest(case_name);
+    if (fastest == nullptr)
+      return Error{ErrorCode::unavailable, "choose a baseline for case " + case_name,
+                   "none of " + name + " ran on it and was right",
+                   "a campaign without an honest baseline proves nothing: add one to problem.toml"};
+    const Candidate& candidate = fastest->candidate;
     champions.push_back({.case_name = case_name, .candidate_id = candidate.id});
     points.push_back({case_name, value});
     candidates[candidate.id] = candidate;
@@ -133,7 +157,7 @@ Result<void> measure_ceilings(const MachineBench& bench, BaselineFacts& facts) {
   for (const CeilingSpec& spec : bench.problem.ceilings) {
     ASSIGN_OR_RETURN(const std::string source, read_file(spec.source));
     const Candidate candidate = one_row(source, spec.source.filename().string(), {});
-    const BuiltCandidate built = bench.builds.build_now(candidate, spec.link);
+    const BuiltCandidate built = bench.builds.build_trusted(candidate, spec.link);
     if (built.engine_error) return *built.engine_error;
     if (const Artifact* failed = built.failed())
       return Error{ErrorCode::bad_input, "build ceiling " + spec.name,
@@ -161,7 +185,8 @@ Result<void> measure_ceilings(const MachineBench& bench, BaselineFacts& facts) {
   return {};
 }
 
-Result<void> run_control(const MachineBench& bench, BaselineFacts& facts) {
+// Fills in what the A/A control says, or returns the case on which the baseline itself is wrong.
+Result<std::optional<std::string>> run_control(const MachineBench& bench, BaselineFacts& facts) {
   const Subject subject = bench.builds.subject_of(facts.portfolio, facts.portfolio.id);
   CompareRequest request{.candidate = subject, .reference = subject};
   request.timed_cases = bench.problem.timed_cases();
@@ -169,15 +194,38 @@ Result<void> run_control(const MachineBench& bench, BaselineFacts& facts) {
   request.rule = bench.judge.rules().control;
   const Evaluation control = bench.judge.compare(request);
   facts.control_s = control.check_s + control.measure_s;
-  if (control.verdict != Verdict::accepted)
+  if (control.verdict != Verdict::accepted) {
+    const bool blames_it = control.verdict != Verdict::engine_failed && !control.checks.empty();
+    if (blames_it) return std::optional(control.checks.back().case_name);
     return Error{ErrorCode::unavailable, "run the A/A control on baseline " + facts.name,
                  std::string(to_string(control.verdict)) + ": " + control.reason,
                  "a baseline must itself be right on every timed case; see `kbeam doctor`"};
+  }
   for (const Measurement& measurement : control.measurements) {
     facts.case_ns[measurement.case_name] = measurement.summary.reference_ns;
     facts.noise[measurement.case_name] = std::abs(std::log(measurement.summary.speedup));
   }
-  return {};
+  return std::optional<std::string>();
+}
+
+// The fastest baseline of each regime that is right on all its timed cases.
+Result<void> choose_baseline(const MachineBench& bench, Ranking& ranking, BaselineFacts& facts) {
+  while (true) {
+    ASSIGN_OR_RETURN(facts.portfolio, baseline_portfolio(bench.problem, ranking, facts.name));
+    ASSIGN_OR_RETURN(const std::optional<std::string> wrong_on, run_control(bench, facts));
+    if (!wrong_on) return {};
+    // The regime's own case names its row; the case that failed may be another of the same regime.
+    const std::int64_t value =
+        bench.problem.find_case(*wrong_on)->axes.at(bench.problem.regime_axis);
+    for (const auto& [case_name, point] : regime_points(bench.problem)) {
+      if (point != value) continue;
+      const Candidate wrong = ranking.fastest(case_name)->candidate;
+      ranking.drop(case_name, wrong.id);
+      bench.progress.event(fmt::format(
+          "baseline {} {} is wrong on {}: the next fastest serves there",
+          wrong.rows.front().source_name, describe_knobs(wrong.rows.front().knobs), *wrong_on));
+    }
+  }
 }
 
 }  // namespace
@@ -202,8 +250,8 @@ Result<BaselineFacts> measure_baseline(const MachineBench& bench) {
     ceiling.flops = bench.code.flops(CaseAdapter(the_case));
     ceiling.bytes = bench.code.bytes(CaseAdapter(the_case));
   }
-  Ranking alone{.threads = 1};
-  Ranking together{.threads = bench.all_cores};
+  Ranking alone(1);
+  Ranking together(bench.all_cores);
   for (const BaselineSpec& spec : bench.problem.baselines) {
     for (Ranking* ranking : {&alone, &together}) {
       if (ranking == &together && bench.all_cores == 1) continue;
@@ -216,11 +264,12 @@ Result<BaselineFacts> measure_baseline(const MachineBench& bench) {
     }
     facts.name = facts.name.empty() ? spec.name : facts.name + "+" + spec.name;
   }
-  facts.portfolio = baseline_portfolio(bench.problem, alone, facts.name);
-  facts.all_cores_portfolio = bench.all_cores == 1
-                                  ? facts.portfolio
-                                  : baseline_portfolio(bench.problem, together, facts.name);
-  RETURN_IF_ERROR(run_control(bench, facts));
+  RETURN_IF_ERROR(choose_baseline(bench, alone, facts));
+  facts.all_cores_portfolio = facts.portfolio;
+  if (bench.all_cores > 1) {
+    ASSIGN_OR_RETURN(facts.all_cores_portfolio,
+                     baseline_portfolio(bench.problem, together, facts.name));
+  }
   RETURN_IF_ERROR(measure_ceilings(bench, facts));
   apply_baseline(bench.judge, facts);
   return facts;
@@ -234,7 +283,7 @@ Result<void> restore_baseline(const MachineBench& bench, const BaselineFacts& fa
     std::erase_if(of_this_source.rows, [&](const Row& row) {
       return row.source_name != spec.source.filename().string();
     });
-    const BuiltCandidate built = bench.builds.build_now(of_this_source, spec.link);
+    const BuiltCandidate built = bench.builds.build_trusted(of_this_source, spec.link);
     if (built.engine_error) return *built.engine_error;
     if (const Artifact* failed = built.failed())
       return Error{ErrorCode::unavailable, "rebuild baseline " + spec.name, failed->reason,
@@ -247,8 +296,9 @@ Result<void> restore_baseline(const MachineBench& bench, const BaselineFacts& fa
 void apply_baseline(Judge& judge, const BaselineFacts& facts) {
   for (const auto& [case_name, log_ratio] : facts.noise) judge.set_noise(case_name, log_ratio);
   for (const auto& [case_name, ceiling] : facts.ceilings)
-    if (const auto copy = ceiling.ns.find("copy"); copy != ceiling.ns.end())
-      judge.set_floor(case_name, copy->second / kRoofMargin);
+    for (const char* name : {"copy", "device_copy"})  // what the bytes alone cost
+      if (const auto copy = ceiling.ns.find(name); copy != ceiling.ns.end())
+        judge.set_floor(case_name, copy->second / kRoofMargin);
 }
 
 Json to_json(const BaselineFacts& facts) {

@@ -69,8 +69,17 @@ std::optional<BuildQueue::KnownRow> BuildQueue::find_row(const Row& row) const {
   return found->second;
 }
 
-BuiltCandidate BuildQueue::build_now(const Candidate& candidate,
-                                     const std::vector<std::string>& link) {
+BuiltCandidate BuildQueue::build_now(const Candidate& candidate) {
+  return build_rows(candidate, {}, false);
+}
+
+BuiltCandidate BuildQueue::build_trusted(const Candidate& candidate,
+                                         const std::vector<std::string>& link) {
+  return build_rows(candidate, link, true);
+}
+
+BuiltCandidate BuildQueue::build_rows(const Candidate& candidate,
+                                      const std::vector<std::string>& link, bool trusted) {
   BuiltCandidate built{candidate, {}, std::nullopt};
   for (const Row& row : candidate.rows) {
     if (const std::optional<KnownRow> known = find_row(row)) {
@@ -87,7 +96,7 @@ BuiltCandidate BuildQueue::build_now(const Candidate& candidate,
     }
     {
       const std::lock_guard guard(mutex_);
-      known_[row_key(row)] = {*artifact, !link.empty()};
+      known_[row_key(row)] = {*artifact, trusted};
     }
     built.artifacts.push_back(std::move(*artifact));
   }
@@ -117,7 +126,7 @@ Subject BuildQueue::subject_of(const Candidate& candidate, const std::string& id
           "every row of a subject has been built");
     subject.modules.push_back(known->artifact.module);
     subject.kernels.push_back(known->artifact.kernels);
-    subject.may_use_libraries = subject.may_use_libraries || known->linked;
+    subject.may_use_libraries = subject.may_use_libraries || known->trusted;
   }
   return subject;
 }

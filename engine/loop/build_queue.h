@@ -38,8 +38,10 @@ class BuildQueue {
   std::size_t in_flight() const;
   BuiltCandidate pop();  // waits for the oldest
 
-  // At once, on this thread. `link`: baselines and ceilings only.
-  BuiltCandidate build_now(const Candidate& candidate, const std::vector<std::string>& link = {});
+  // At once, on this thread.
+  BuiltCandidate build_now(const Candidate& candidate);
+  // A baseline or a ceiling, which may call the libraries that it links.
+  BuiltCandidate build_trusted(const Candidate& candidate, const std::vector<std::string>& link);
 
   // A candidate all of whose rows have been built, ready to run.
   Subject subject_of(const Candidate& candidate, const std::string& id) const;
@@ -47,8 +49,10 @@ class BuildQueue {
  private:
   struct KnownRow {
     Artifact artifact;
-    bool linked = false;
+    bool trusted = false;
   };
+  BuiltCandidate build_rows(const Candidate& candidate, const std::vector<std::string>& link,
+                            bool trusted);
   void work();
   std::optional<KnownRow> find_row(const Row& row) const;
 
