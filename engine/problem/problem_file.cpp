@@ -129,9 +129,8 @@ std::vector<std::string> find_weak_checks(const Problem& problem) {
   }
   // Measured with the candidates of known_good/ and known_wrong/, which are for the cpu.
   for (const Case& the_case : for_target(problem, "cpu").timed_cases())
-    if (std::none_of(stored->rows.begin(), stored->rows.end(), [&](const SeparationRow& row) {
-          return row.case_name == the_case.name;
-        }))
+    if (std::none_of(stored->rows.begin(), stored->rows.end(),
+                     [&](const SeparationRow& row) { return row.case_name == the_case.name; }))
       weak.push_back("the timed case " + the_case.name + " has no row" + advice);
   return weak;
 }

@@ -284,8 +284,7 @@ TEST_F(ProblemFileTest, a_target_sees_its_own_cases_and_sources) {
   write("baselines/plain.cu", "// baseline\n");
   std::string text = with_a_cuda_case();
   text.replace(text.find("axes = { rows = 8"), 4, "targets = [\"cpu\"]\naxes");
-  text +=
-      "[[baseline]]\nname = \"vendor\"\ntext = \"a library\"\nsource = \"baselines/plain.cu\"\n";
+  text += "[[baseline]]\nname = \"plain\"\ntext = \"a library\"\nsource = \"baselines/plain.cu\"\n";
   const LoadedProblem loaded = load(text);
   ASSERT_EQ(render_mistakes(loaded.mistakes), "");
   EXPECT_EQ(loaded.problem.cuda_code, fs::canonical(folder_) / "problem.cu");
@@ -303,7 +302,8 @@ TEST_F(ProblemFileTest, a_target_sees_its_own_cases_and_sources) {
   const Problem cuda = for_target(loaded.problem, "cuda");
   EXPECT_THAT(cases(cuda), testing::ElementsAre("r9", "large"));
   ASSERT_EQ(cuda.baselines.size(), 1u);
-  EXPECT_EQ(cuda.baselines[0].name, "vendor");
+  EXPECT_EQ(cuda.baselines[0].name, "plain");  // a name is one target's own
+  EXPECT_EQ(cuda.baselines[0].source.extension(), ".cu");
   EXPECT_NE(cpu.content_hash, cuda.content_hash);
 }
 

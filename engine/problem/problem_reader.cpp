@@ -378,7 +378,7 @@ std::vector<ProblemReader::LinkedSource> ProblemReader::read_sources(TableReader
                                                                      std::string_view key,
                                                                      Need need) {
   std::vector<LinkedSource> result;
-  std::map<std::string, TomlPosition> seen;
+  std::map<std::string, std::map<std::string, TomlPosition>> seen;  // by target
   for (const TomlNode* table : root.tables(key, need)) {
     TableReader reader(*table, "[[" + std::string(key) + "]]", mistakes_);
     const auto name = reader.identifier("name", Need::required);
@@ -392,7 +392,7 @@ std::vector<ProblemReader::LinkedSource> ProblemReader::read_sources(TableReader
     }
     source.targets = read_source_targets(reader, source.source);
     reader.refuse_other_keys();
-    if (!name || !is_new(seen, *name, key)) continue;
+    if (!name || !is_new(seen[source.targets.front()], *name, key)) continue;
     source.name = name->text;
     source.text = text ? text->text : "";
     result.push_back(std::move(source));

@@ -99,12 +99,13 @@ static __global__ void __launch_bounds__(kThreads)
   if (norm > static_cast<double>(FLT_MAX) / 4) state |= kLarge;
   norms[at] = norm;
   marks[at] = mark;
-  // H'H - I = tau (tau v'v - 2) v v', whose largest column sum is at most this, as no entry of v
-  // that belongs to an honest reflector exceeds the 1 on the diagonal.
-  defects[at] = scale == 0 || j >= group.k
-                    ? 0
-                    : fabs(scale * (scale * (1 + lower) - 2)) *
-                          sqrt(static_cast<double>(group.m - j) * (1 + lower)) / Limits::kEps;
+  // H'H - I = tau (tau v'v - 2) v v', whose largest column sum is at most this. No entry of v
+  // exceeds the 1 on the diagonal, or what is left of v'v without it.
+  double defect = 0;
+  if (scale != 0)
+    defect = fabs(scale * (scale * (1 + lower) - 2)) *
+             sqrt(static_cast<double>(group.m - j) * (1 + lower) * fmax(1.0, lower));
+  defects[at] = defect / Limits::kEps;
   if (state != 0) atomicOr(states + matrix, state);
   atomicMax(one_norms + matrix, static_cast<unsigned long long>(__double_as_longlong(sum)));
 }

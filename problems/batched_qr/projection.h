@@ -99,13 +99,15 @@ class Projection {
     }
   }
 
-  // H'H - I = tau (tau v'v - 2) v v', whose largest column sum is at most this, as no entry of v
-  // exceeds the 1 on the diagonal. With tau 0 nothing is left to ask but whether v is finite.
+  // H'H - I = tau (tau v'v - 2) v v', whose largest column sum is at most this. No entry of v
+  // exceeds the 1 on the diagonal, or what is left of v'v without it. With tau 0 nothing is left to
+  // ask but whether v is finite.
   static double distance_from_orthogonal(const Factored& f, std::int64_t i) {
     const double tau = f.tau_at(i);
-    const double square = 1 + sum_of_squares(f.h_column(i) + i + 1, f.m - i - 1);
-    if (tau == 0) return 0 * square;
-    return std::fabs(tau * (tau * square - 2)) * std::sqrt(static_cast<double>(f.m - i) * square);
+    const double rest = sum_of_squares(f.h_column(i) + i + 1, f.m - i - 1);
+    if (tau == 0) return 0 * rest;
+    const double length = std::sqrt(static_cast<double>(f.m - i) * (1 + rest));
+    return std::fabs(tau * (tau * (1 + rest) - 2)) * length * std::sqrt(std::max(1.0, rest));
   }
 
   Lanes residual_squares() const {

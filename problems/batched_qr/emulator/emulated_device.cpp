@@ -1,6 +1,8 @@
 // Fibers, barriers and warps of the emulated device. x86-64 only.
 #include "emulated_device.h"
 
+#include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <vector>
 
@@ -86,21 +88,36 @@ void prepare(Fiber& fiber) {
   fiber.products.clear();
 }
 
-// A row fragment of lane l is A[l / 4][l % 4], a column fragment B[l % 4][l / 4], a sum C[l / 4][2
-// (l % 4) and the next].
+// Zero times anything finite adds nothing: most of a small matrix's tile is such padding.
+bool adds_nothing(const double* left, const double* right) {
+  double left_size = 0, right_size = 0;
+  for (unsigned e = 0; e < kLanes; ++e) {
+    left_size += std::fabs(left[e]);
+    right_size += std::fabs(right[e]);
+  }
+  return left_size * right_size == 0;  // NaN where 0 meets an infinity
+}
+
+// Lane l holds A[l / 4][l % 4], B[l % 4][l / 4], and C[l / 4][2 (l % 4)] and the next.
 void multiply_fragments_of(unsigned first) {
   Fiber* lanes = &g_block.fibers[first];
   const std::size_t count = lanes[0].products.size();
   for (unsigned lane = 1; lane < kLanes; ++lane)
     if (lanes[lane].products.size() != count)
       throw std::logic_error("lanes of a warp disagree on the number of fragment products");
-  for (std::size_t p = 0; p < count; ++p)
+  for (std::size_t p = 0; p < count; ++p) {
+    double left[kLanes], right[kLanes];
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      left[lane] = lanes[lane].products[p].a;
+      right[lane] = lanes[lane].products[p].b;
+    }
+    if (adds_nothing(left, right)) continue;
     for (unsigned lane = 0; lane < kLanes; ++lane)
       for (unsigned part = 0; part < 2; ++part)
         for (unsigned depth = 0; depth < 4; ++depth)
           lanes[lane].products[p].c[part] +=
-              lanes[lane / 4 * 4 + depth].products[p].a *
-              lanes[(2 * (lane % 4) + part) * 4 + depth].products[p].b;
+              left[lane / 4 * 4 + depth] * right[(2 * (lane % 4) + part) * 4 + depth];
+  }
   for (unsigned lane = 0; lane < kLanes; ++lane) lanes[lane].products.clear();
 }
 
