@@ -278,7 +278,7 @@ std::vector<Case> small_cases() {
     const std::int64_t elements = one.axes.at("m") * one.axes.at("n");
     if (elements > 5000) continue;
     std::int64_t& batch = one.axes.at("batch");
-    batch = std::min(batch, std::max<std::int64_t>(1, 4000 / elements));
+    batch = std::min(batch, std::max<std::int64_t>(1, 3000 / elements));
     cases.push_back(one);
   }
   for (const char* family : {"dense_cond1", "dense_cond2", "zero_tail", "clustered_tail"})

@@ -35,7 +35,7 @@ extern "C" void kbeam_switch_fiber(void** save, void* load);
 namespace kbeam {
 namespace {
 
-constexpr std::size_t kStackBytes = 64 << 10;
+constexpr std::size_t kStackBytes = 128 << 10;
 constexpr unsigned kLanes = 32;
 
 enum class Wait { nothing, block, warp, ended };
@@ -50,7 +50,8 @@ struct Fiber {
   void* pointer = nullptr;
   EmulatedIndex index;
   Wait wait = Wait::nothing;
-  std::uint64_t given = 0;        // to a shuffle
+  std::uint64_t given[2] = {};  // to this shuffle and to the one before
+  unsigned shuffles = 0;
   std::vector<Product> products;  // since the last barrier
 };
 
@@ -76,15 +77,19 @@ void fiber_main() {
   yield(Wait::ended);
 }
 
-void prepare(Fiber& fiber) {
-  auto top =
-      reinterpret_cast<std::uintptr_t>(fiber.stack.data() + kStackBytes) & ~std::uintptr_t{15};
+// Stacks begin at different places of a page: side by side they would all want the same cache
+// lines.
+void prepare(Fiber& fiber, unsigned thread) {
+  const std::uintptr_t end =
+      reinterpret_cast<std::uintptr_t>(fiber.stack.data() + kStackBytes) - thread % 128 * 320;
+  const std::uintptr_t top = end & ~std::uintptr_t{15};
   auto* slots = reinterpret_cast<void**>(top);
   slots[-1] = nullptr;  // where fiber_main would return to
   slots[-2] = reinterpret_cast<void*>(&fiber_main);
   for (int i = 3; i <= 8; ++i) slots[-i] = nullptr;
   fiber.pointer = slots - 8;
   fiber.wait = Wait::nothing;
+  fiber.shuffles = 0;
   fiber.products.clear();
 }
 
@@ -179,7 +184,7 @@ void run_emulated_grid(const LaunchShape& shape, const std::function<void()>& th
       for (unsigned x = 0; x < gridDim.x; ++x) {
         blockIdx = {x, y, z};
         for (unsigned t = 0; t < g_block.threads; ++t) {
-          prepare(g_block.fibers[t]);
+          prepare(g_block.fibers[t], t);
           g_block.fibers[t].index = {t % blockDim.x, t / blockDim.x % blockDim.y,
                                      t / blockDim.x / blockDim.y};
         }
@@ -197,10 +202,12 @@ int emulated_lane() {
 }
 
 std::uint64_t emulated_exchange(std::uint64_t bits, int lane) {
-  g_block.running().given = bits;
+  // Two places by turns: a lane may be one shuffle ahead of one that has not read yet.
+  const unsigned place = g_block.running().shuffles++ % 2;
+  g_block.running().given[place] = bits;
   yield(Wait::warp);  // all lanes have given
-  const std::uint64_t got = g_block.fibers[g_block.current / kLanes * kLanes + lane].given;
-  yield(Wait::warp);  // all lanes have taken
+  const std::uint64_t got =
+      g_block.fibers[g_block.current / kLanes * kLanes + static_cast<unsigned>(lane)].given[place];
   return got;
 }
 
