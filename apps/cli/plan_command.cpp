@@ -5,180 +5,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "apps/cli/bench_tools.h"
 #include "apps/cli/commands.h"
-#include "base/expression.h"
-#include "base/spelling.h"
-#include "build/source_scan.h"
+#include "apps/cli/cuda_plans.h"
 #include "model/json_forms.h"
 #include "target/cuda/occupancy.h"
-#include "target/cuda/planner.h"
 
 namespace kbeam::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-// One plan that was asked for.
-struct Asked {
-  std::string title;  // the case, and for problem.cu which of its plans
-  PlanRequest request;
-};
-
-// The problem whose folder the file lies in.
-Result<std::string> problem_of(const Options& options) {
-  if (options.has("--problem")) return options.get("--problem");
-  std::error_code ignored;
-  const fs::path file = fs::absolute(options.get("FILE"));
-  for (fs::path folder = file.parent_path(); folder.has_relative_path();
-       folder = folder.parent_path())
-    if (fs::exists(folder / "problem.toml", ignored)) return folder.string();
-  return Error{ErrorCode::bad_input, "plan " + options.get("FILE"),
-               "it lies in no problem's folder", "name the problem with --problem"};
-}
-
-Result<Problem> open_cuda_problem(const Options& options, const Home& home) {
-  ASSIGN_OR_RETURN(const std::string named, problem_of(options));
-  Result<Problem> as_cuda = open_problem(named, home, "cuda");
-  // The first CUDA candidate of a problem is planned before the problem is one for CUDA.
-  return as_cuda.ok() ? std::move(as_cuda) : open_problem(named, home);
-}
-
-// "batch=4,n=64": a case of its own, with the derived axes computed.
-Result<Case> case_of_shape(const Problem& problem, const std::string& shape) {
-  Case the_case{.name = shape, .axes = {}, .family = {}};
-  if (!problem.families.empty()) the_case.family = problem.families.front().name;
-  const auto mistake = [&](const std::string& what) {
-    std::vector<std::string> free;
-    for (const Axis& axis : problem.axes)
-      if (axis.derived_from.empty()) free.push_back(axis.name + "=N");
-    return Error{ErrorCode::bad_input, "read --shape " + shape, what,
-                 fmt::format("write {}", fmt::join(free, ","))};
-  };
-  std::size_t begin = 0;
-  while (begin < shape.size()) {
-    const std::size_t end = std::min(shape.find(',', begin), shape.size());
-    const std::string part = shape.substr(begin, end - begin);
-    const std::size_t equals = part.find('=');
-    const std::string name = part.substr(0, equals);
-    const auto axis = std::find_if(problem.axes.begin(), problem.axes.end(), [&](const Axis& one) {
-      return one.name == name && one.derived_from.empty();
-    });
-    if (equals == std::string::npos || axis == problem.axes.end())
-      return mistake("the problem has no axis " + name);
-    ASSIGN_OR_RETURN(const std::uint64_t value, parse_number(part.substr(equals + 1), "--shape"));
-    if (value < static_cast<std::uint64_t>(axis->least) ||
-        value > static_cast<std::uint64_t>(axis->most))
-      return mistake(fmt::format("{} is {} to {}", name, axis->least, axis->most));
-    the_case.axes[name] = static_cast<std::int64_t>(value);
-    begin = end + 1;
-  }
-  for (const Axis& axis : problem.axes)
-    if (axis.derived_from.empty() && !the_case.axes.contains(axis.name))
-      return mistake("it leaves out the axis " + axis.name);
-  for (const Axis& axis : problem.axes)
-    if (!axis.derived_from.empty()) {
-      ASSIGN_OR_RETURN(the_case.axes[axis.name],
-                       evaluate_expression(axis.derived_from, the_case.axes));
-    }
-  return the_case;
-}
-
-Result<std::vector<Case>> chosen_cases(const Problem& problem, const Options& options) {
-  std::vector<Case> cases;
-  if (options.has("--shape")) {
-    ASSIGN_OR_RETURN(Case the_case, case_of_shape(problem, options.get("--shape")));
-    cases.push_back(std::move(the_case));
-  }
-  std::vector<std::string> known;
-  for (const Case& one : problem.cases) known.push_back(one.name);
-  for (const std::string& name : options.all("--case")) {
-    const Case* const found = problem.find_case(name);
-    if (found == nullptr) {
-      const auto close = closest_word(name, known);
-      return Error{ErrorCode::bad_input, "find case '" + name + "'",
-                   "problem " + problem.name + " has no such case",
-                   close ? "did you mean " + *close + "?"
-                         : fmt::format("choose among {}", fmt::join(known, ", "))};
-    }
-    cases.push_back(*found);
-  }
-  return cases.empty() ? problem.timed_cases() : cases;
-}
-
-struct Built {
-  fs::path module;
-  std::map<std::string, KernelResources> kernels;
-  bool is_problem = false;
-};
-
-Result<KnobValues> read_knobs(const std::string& source, const Options& options) {
-  KnobValues knobs;
-  std::vector<std::string> names;
-  for (const Knob& knob : scan_knobs(source).knobs) names.push_back(knob.name);
-  for (const std::string& setting : options.all("--knob")) {
-    const std::size_t equals = setting.find('=');
-    const std::string name = setting.substr(0, equals);
-    if (equals == std::string::npos || std::find(names.begin(), names.end(), name) == names.end())
-      return Error{ErrorCode::bad_input, "read --knob " + setting,
-                   equals == std::string::npos ? "it is not NAME=VALUE" : "there is no such knob",
-                   fmt::format("the knobs are: {}", fmt::join(names, ", "))};
-    knobs[name] = setting.substr(equals + 1);
-  }
-  return knobs;
-}
-
-Result<Built> build(const Problem& problem, const Home& home, const Options& options) {
-  const fs::path file = options.get("FILE");
-  if (file.extension() != ".cu")
-    return Error{ErrorCode::bad_input, "plan " + file.string(), "it is no CUDA source",
-                 "name a .cu file"};
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<Compiler> compiler,
-      Compiler::make({.contract_include = home.contract_include, .cache = cache_folder()}));
-  if (file.filename() == "problem.cu") {
-    ASSIGN_OR_RETURN(const fs::path module, compiler->build_problem(fs::absolute(file)));
-    return Built{module, {}, true};
-  }
-  ASSIGN_OR_RETURN(const std::string source, read_file(file));
-  ASSIGN_OR_RETURN(KnobValues knobs, read_knobs(source, options));
-  ASSIGN_OR_RETURN(Artifact artifact, compiler->build({.source = source,
-                                                       .source_name = file.filename().string(),
-                                                       .knobs = std::move(knobs),
-                                                       .flags = problem.compile_flags,
-                                                       .link = {}}));
-  if (artifact.verdict != Verdict::accepted)
-    return Error{
-        ErrorCode::bad_input, "build " + file.string(),
-        fmt::format("{}: {}\n{}", to_string(artifact.verdict), artifact.reason, artifact.log),
-        "mend it"};
-  return Built{artifact.module, std::move(artifact.kernels), false};
-}
-
-std::vector<Asked> ask_for(const Problem& problem, const Built& built, const Case& the_case,
-                           const std::string& grade) {
-  Asked asked{the_case.name, {}};
-  asked.request.module = built.module;
-  asked.request.kernels = built.kernels;
-  asked.request.tensors = tensor_shapes(problem, the_case.axes);
-  asked.request.axes = the_case.axes;
-  // Shown, not judged: the table says what calls a library.
-  asked.request.may_use_libraries = true;
-  if (!built.is_problem) return {asked};
-  asked.request.texts = {{"family", the_case.family}, {"grade", grade}};
-  Asked generate = asked, full = asked, quick = asked;
-  generate.title += ", generate";
-  generate.request.entry = PlanEntry::generate;
-  full.title += ", full check";
-  full.request.entry = quick.request.entry = PlanEntry::check;
-  full.request.texts["depth"] = "full";
-  quick.title += ", quick check";
-  quick.request.texts["depth"] = "quick";
-  return {generate, full, quick};
-}
 
 std::string text_of(const std::array<std::uint32_t, 3>& extent) {
   if (extent[2] > 1) return fmt::format("{}x{}x{}", extent[0], extent[1], extent[2]);
@@ -263,37 +99,8 @@ std::string attributes_of(const PlanNode& node) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-// The name without return type and parameters.
-std::string short_name(const PlanNode& node) {
-  if (node.kind == NodeKind::vendor_call) return node.routine;
-  if (node.kind != NodeKind::kernel) return std::string(to_string(node.kind));
-  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
-  std::string name = node.kernel_name;
-  for (std::size_t at = name.find(kAnonymous); at != std::string::npos; at = name.find(kAnonymous))
-    name.erase(at, kAnonymous.size());
-  if (name.starts_with("void ")) name.erase(0, 5);
-  return name.substr(0, name.rfind('('));
-}
-
-using Line = std::vector<std::string>;
-
-void print_table(const std::vector<Line>& lines) {
-  constexpr std::size_t kWidest = 44;
-  std::vector<std::size_t> widths(lines.front().size(), 0);
-  for (const Line& line : lines)
-    for (std::size_t i = 0; i < line.size(); ++i)
-      widths[i] = std::max(widths[i], std::min(kWidest, line[i].size()));
-  for (const Line& line : lines) {
-    std::string text;
-    for (std::size_t i = 0; i < line.size(); ++i)
-      text += fmt::format("  {:<{}}", line[i], i + 1 == line.size() ? 0 : widths[i]);
-    text.erase(text.find_last_not_of(' ') + 1);
-    fmt::print("{}\n", text);
-  }
-}
-
 void print_nodes(const LaunchPlan& plan) {
-  std::vector<Line> lines{
+  std::vector<TableLine> lines{
       {"node", "after", "kernel", "grid", "block", "cluster", "shared", "", "arguments"}};
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& node = plan.nodes[i];
@@ -313,94 +120,73 @@ void print_nodes(const LaunchPlan& plan) {
 }
 
 // Each kernel once: what it takes, and how many of its blocks a multiprocessor holds.
-void print_kernels(const LaunchPlan& plan, const Built& built, const kbeam_device& device) {
-  std::vector<Line> lines{
+void print_kernels(const LaunchPlan& plan, const PlannedFile& file) {
+  std::vector<TableLine> lines{
       {"kernel", "threads", "registers", "static shared", "spilled", "resident blocks"}};
   for (const PlanNode& node : plan.nodes) {
-    const auto found = built.kernels.find(node.kernel);
-    if (node.kind != NodeKind::kernel || found == built.kernels.end()) continue;
+    const auto found = file.kernels.find(node.kernel);
+    if (node.kind != NodeKind::kernel || found == file.kernels.end()) continue;
     const std::int64_t threads = std::int64_t{node.block[0]} * node.block[1] * node.block[2];
-    Line line{
-        short_name(node),
-        std::to_string(threads),
-        std::to_string(found->second.registers),
-        std::to_string(found->second.static_shared_bytes),
-        std::to_string(found->second.spill_bytes),
-        std::to_string(resident_blocks(found->second, device, threads, node.dynamic_shared_bytes))};
+    TableLine line{short_name(node),
+                   std::to_string(threads),
+                   std::to_string(found->second.registers),
+                   std::to_string(found->second.static_shared_bytes),
+                   std::to_string(found->second.spill_bytes),
+                   std::to_string(resident_blocks(found->second, file.device.device, threads,
+                                                  node.dynamic_shared_bytes))};
     if (std::find(lines.begin(), lines.end(), line) == lines.end())
       lines.push_back(std::move(line));
   }
   if (lines.size() > 1) print_table(lines);
 }
 
-void print_plan(const Asked& asked, const Planned& planned, const Built& built,
-                const kbeam_device& device) {
-  if (!planned.plan) {
-    fmt::print("{}: {}: {}\n", asked.title, to_string(planned.verdict), planned.sentence);
+void print_plan(const PlannedCase& one, const PlannedFile& file) {
+  if (!one.planned.plan) {
+    fmt::print("{}: {}: {}\n", one.title, to_string(one.planned.verdict), one.planned.sentence);
     return;
   }
-  const LaunchPlan& plan = *planned.plan;
-  fmt::print("{}: {} node{}, {} bytes of scratch{}\n", asked.title, plan.nodes.size(),
+  const LaunchPlan& plan = *one.planned.plan;
+  fmt::print("{}: {} node{}, {} bytes of scratch{}\n", one.title, plan.nodes.size(),
              plan.nodes.size() == 1 ? "" : "s", plan.scratch_bytes(),
              plan.uses_library() ? "; calls a library, so it cannot ship" : "");
   print_nodes(plan);
-  print_kernels(plan, built, device);
+  print_kernels(plan, file);
   for (const PlanFigure& figure : plan.figures)
     fmt::print("  figure {}: at most {:g} {} for each of {}\n", figure.name, figure.limit,
                figure.unit, fmt::join(figure.radix_names, ", "));
   for (const auto& [key, value] : plan.notes) fmt::print("  note {}: {}\n", key, value);
 }
 
-void print_json(const std::vector<Asked>& asked, const std::vector<Planned>& answers) {
+void print_json(const PlannedFile& file) {
   Json plans = Json::array();
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    Json one{{"case", asked[i].title}, {"verdict", to_string(answers[i].verdict)}};
-    if (answers[i].plan) {
-      one["hash"] = launch_plan_hash(*answers[i].plan);
-      one["scratch_bytes"] = answers[i].plan->scratch_bytes();
-      one["plan"] = to_json(*answers[i].plan);
+  for (const PlannedCase& planned : file.plans) {
+    Json one{{"case", planned.title}, {"verdict", to_string(planned.planned.verdict)}};
+    if (planned.planned.plan) {
+      one["hash"] = launch_plan_hash(*planned.planned.plan);
+      one["scratch_bytes"] = planned.planned.plan->scratch_bytes();
+      one["plan"] = to_json(*planned.planned.plan);
     } else {
-      one["sentence"] = answers[i].sentence;
+      one["sentence"] = planned.planned.sentence;
     }
     plans.push_back(std::move(one));
   }
   fmt::print("{}\n", json_text(Json{{"plans", std::move(plans)}}));
 }
 
-// Whether every plan was accepted.
-Result<bool> plan_file(const Options& options) {
-  ASSIGN_OR_RETURN(const Home home, find_home());
-  ASSIGN_OR_RETURN(const Problem problem, open_cuda_problem(options, home));
-  ASSIGN_OR_RETURN(const std::string grade, choose_grade(problem, options.get("--grade")));
-  ASSIGN_OR_RETURN(const std::vector<Case> cases, chosen_cases(problem, options));
-  ASSIGN_OR_RETURN(const Built built, build(problem, home, options));
-  PlannerOptions planner{.planner = home.planner,
-                         .device_description = home.devices / (options.get("--gpu") + ".json"),
-                         .limits = {}};
-  ASSIGN_OR_RETURN(const DeviceDescription device,
-                   read_device_description(planner.device_description));
-  std::vector<Asked> asked;
-  for (const Case& the_case : cases)
-    for (Asked& one : ask_for(problem, built, the_case, grade)) asked.push_back(std::move(one));
-  std::vector<PlanRequest> requests;
-  for (const Asked& one : asked) requests.push_back(one.request);
-  ASSIGN_OR_RETURN(const std::vector<Planned> answers, make_launch_plans(planner, requests));
-  if (options.json()) {
-    print_json(asked, answers);
-  } else {
-    for (std::size_t i = 0; i < asked.size(); ++i)
-      print_plan(asked[i], answers[i], built, device.device);
-  }
-  return std::all_of(answers.begin(), answers.end(),
-                     [](const Planned& planned) { return planned.verdict == Verdict::accepted; });
-}
-
 }  // namespace
 
 int plan_command(const Options& options) {
-  const Result<bool> all_accepted = plan_file(options);
-  if (!all_accepted.ok()) return report_error(all_accepted.error(), options);
-  return *all_accepted ? kDone : kNo;
+  const Result<PlannedFile> file = plan_cuda_file(options);
+  if (!file.ok()) return report_error(file.error(), options);
+  if (options.json()) {
+    print_json(*file);
+  } else {
+    for (const PlannedCase& one : file->plans) print_plan(one, *file);
+  }
+  const bool all_accepted =
+      std::all_of(file->plans.begin(), file->plans.end(),
+                  [](const PlannedCase& one) { return one.planned.verdict == Verdict::accepted; });
+  return all_accepted ? kDone : kNo;
 }
 
 }  // namespace kbeam::cli

@@ -109,7 +109,16 @@ constexpr Rule kSassWhole[] = {{"LDS", "load shared"},  {"LDSM", "load shared"},
                                {"LDL", "load local"},   {"STL", "store local"},
                                {"LDC", "constant"},     {"REDUX", "shuffle"}};
 
-std::string_view group_of_sass(std::string_view opcode) {
+// The compiler moves constants with multipliers that are free.
+bool is_disguised_move(std::string_view instruction) {
+  return instruction.starts_with("IMAD.MOV") || instruction.starts_with("IMAD.U32") ||
+         (instruction.starts_with("HFMA2") &&
+          instruction.find("-RZ, RZ,") != std::string_view::npos);
+}
+
+std::string_view group_of_sass(std::string_view instruction) {
+  if (is_disguised_move(instruction)) return "move";
+  const std::string_view opcode = instruction.substr(0, instruction.find_first_of(". \t;"));
   for (const Rule& rule : kSassWhole)
     if (opcode == rule.beginning) return rule.group;
   for (const Rule& rule : kSassRules)
@@ -155,17 +164,18 @@ class Counter {
   std::map<std::string, InstructionGroup> groups_;
 };
 
-// "        /*0010*/    @!P0 FFMA.FTZ R1, R2, R3, R4 ;   /* 0x... */" -> "FFMA"
-std::string_view sass_opcode(std::string_view line) {
+// "        /*0010*/    @!P0 FFMA.FTZ R1, R2, R3, R4 ;   /* 0x... */" -> "FFMA.FTZ R1, ..."
+std::string_view sass_instruction(std::string_view line) {
   const std::size_t open = line.find_first_not_of(" \t");
   if (open == std::string_view::npos || !line.substr(open).starts_with("/*")) return {};
   const std::size_t close = line.find("*/", open);
   if (close == std::string_view::npos) return {};
   if (line.substr(open + 2, close - open - 2).find("0x") != std::string_view::npos) return {};
   line.remove_prefix(close + 2);
-  std::string_view word = take_word(line);
-  if (word.starts_with('@')) word = take_word(line);
-  return word.substr(0, word.find('.'));
+  std::string_view rest = line;
+  if (!take_word(rest).starts_with('@')) rest = line;  // no predicate
+  const std::size_t begin = rest.find_first_not_of(" \t");
+  return begin == std::string_view::npos ? std::string_view() : rest.substr(begin);
 }
 
 // By what it does to how wide a register; nothing for what moves no data of its own.
@@ -226,8 +236,9 @@ std::map<std::string, InstructionMix> read_sass(std::string_view listing) {
       continue;
     }
     if (kernel == nullptr) continue;
-    const std::string_view opcode = sass_opcode(line);
-    if (opcode.empty()) continue;
+    const std::string_view instruction = sass_instruction(line);
+    if (instruction.empty()) continue;
+    const std::string_view opcode = instruction.substr(0, instruction.find_first_of(". \t;"));
     // Code ends with a branch to itself and is filled up with NOPs.
     const std::size_t open = line.find("/*");
     const std::string address = std::string(line.substr(open + 2, line.find("*/") - open - 2));
@@ -237,7 +248,7 @@ std::map<std::string, InstructionMix> read_sass(std::string_view listing) {
     if (is_end) behind_the_end = 1;
     if (is_end || (behind_the_end > 0 && opcode == "NOP")) continue;
     behind_the_end = 0;
-    kernel->add(group_of_sass(opcode), opcode);
+    kernel->add(group_of_sass(instruction), opcode);
   }
   std::map<std::string, InstructionMix> mixes;
   for (const auto& [name, counter] : kernels) mixes[name] = counter.mix();

@@ -40,7 +40,10 @@ arch = sm_90a
 
 		Function : second
         /*0000*/                   IMAD.WIDE R2, R5, 0x4, R2 ;                /* 0x00000a00ff017b82 */
-        /*0010*/                   BAR.SYNC.DEFER_BLOCKING 0x0 ;              /* 0x00000a00ff017b82 */
+        /*0010*/                   IMAD.MOV.U32 R2, RZ, RZ, R4 ;              /* 0x00000a00ff017b82 */
+        /*0020*/                   HFMA2.MMA R3, -RZ, RZ, 0, 0 ;              /* 0x00000a00ff017b82 */
+        /*0030*/                   HFMA2 R3, R4, R5, R6 ;                     /* 0x00000a00ff017b82 */
+        /*0040*/                   BAR.SYNC.DEFER_BLOCKING 0x0 ;              /* 0x00000a00ff017b82 */
 )";
 
 TEST(InstructionMix, counts_sass_by_kernel_and_unit) {
@@ -60,6 +63,8 @@ TEST(InstructionMix, counts_sass_by_kernel_and_unit) {
   EXPECT_EQ(count(first, "nothing"), 1);
   EXPECT_EQ(count(mixes.at("second"), "integer"), 1);
   EXPECT_EQ(count(mixes.at("second"), "barrier"), 1);
+  EXPECT_EQ(count(mixes.at("second"), "move"), 2);
+  EXPECT_EQ(count(mixes.at("second"), "fp16"), 1);
   EXPECT_EQ(first.groups.front().name, "branch") << "the largest first";
   EXPECT_EQ(first.groups.front().opcodes.at("EXIT"), 1);
 }
