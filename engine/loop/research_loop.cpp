@@ -34,8 +34,9 @@ constexpr int kPromotionAttempts =
 constexpr double kPromotionSlack = 1.25;
 constexpr double kReportSeconds = 5;
 // Far beyond what a candidate worth having takes, short enough that a slow one cannot eat a
-// campaign.
+// campaign. On a GPU the first screens are paired with vendors' routines, a second a call.
 constexpr double kMostScreenSeconds = 45;
+constexpr double kMostDeviceScreenSeconds = 600;
 
 class Campaign {
  public:
@@ -156,7 +157,9 @@ Result<void> Campaign::open_tools() {
                                         .fixed_key = std::nullopt,
                                         .candidate_cpus = setup_.config.candidate_cpus,
                                         .builds_give_way = true,
-                                        .screen_timeout_s = kMostScreenSeconds,
+                                        .screen_timeout_s = setup_.config.target == "cpu"
+                                                                ? kMostScreenSeconds
+                                                                : kMostDeviceScreenSeconds,
                                         .builds_cancelled = [this] { return closing_.load(); },
                                         .give_up = [this] { return asked_to_stop(); },
                                         .on_lock_wait = on_lock_wait}));
