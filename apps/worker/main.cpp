@@ -10,6 +10,7 @@
 
 #include "apps/worker/device_identity.h"
 #include "apps/worker/device_probe.h"
+#include "apps/worker/node_profile.h"
 #include "apps/worker/task_run.h"
 #include "apps/worker/worker_options.h"
 #include "base/entropy.h"
@@ -202,6 +203,21 @@ int run_plain(const WorkerOptions& options) {
   return evaluation.verdict == Verdict::accepted && tool_is_content ? kDone : kNo;
 }
 
+int run_nodes(const WorkerOptions& options) {
+  const auto session = DeviceSession::open(options);
+  if (!session.ok()) return report_error(session.error());
+  const auto task = read_task_folder(options.folders.front());
+  if (!task.ok()) return report_error(task.error());
+  NodeProfileRequest request;
+  request.worker = (*session)->worker();
+  request.device = options.device;
+  request.start_seat = Seat::start;
+  const auto profile = profile_nodes(*task, request);
+  if (!profile.ok()) return report_error(profile.error());
+  fmt::print("{}\n", json_text(*profile));
+  return (*profile)["left_out"].empty() ? kDone : kNo;
+}
+
 int run_probe(const WorkerOptions& options) {
   const auto session = DeviceSession::open(options);
   if (!session.ok()) return report_error(session.error());
@@ -252,6 +268,8 @@ int run(const std::vector<std::string>& arguments) {
       return run_plain(*options);
     case WorkerOptions::Action::self_test:
       return run_tour(*options);
+    case WorkerOptions::Action::nodes:
+      return run_nodes(*options);
     case WorkerOptions::Action::probe:
       return run_probe(*options);
     case WorkerOptions::Action::identify:

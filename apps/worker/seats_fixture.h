@@ -116,8 +116,11 @@ class SeatForTests final : public Seat {
     return std::nullopt;
   }
 
-  std::optional<SeatFailure> node_times(const std::string&, int, SeatNodeTimes&) override {
-    return SeatFailure{Verdict::engine_failed, "these seats have no nodes", true};
+  std::optional<SeatFailure> node_times(const std::string& case_name, int,
+                                        SeatNodeTimes& times) override {
+    lab_.record("nodes", role_, {.case_name = case_name});
+    times = {{0}, {5000}, 1000, 9000};
+    return std::nullopt;
   }
 
   bool probe() override {

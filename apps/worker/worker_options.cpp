@@ -11,9 +11,9 @@ namespace {
 
 using Action = WorkerOptions::Action;
 
-const std::vector<std::string> kKnown{"--device", "--pieces-s",  "--plain",   "--wrapper",
-                                      "--json",   "--verbose",   "--probe",   "--clear",
-                                      "--help",   "--self-test", "--identify"};
+const std::vector<std::string> kKnown{"--device", "--pieces-s", "--plain",     "--wrapper",
+                                      "--json",   "--verbose",  "--nodes",     "--probe",
+                                      "--clear",  "--help",     "--self-test", "--identify"};
 
 Error mistake(const std::string& happened, const std::string& advice) {
   return {ErrorCode::bad_input, "read the command line of kbeam-worker", happened, advice};
@@ -52,6 +52,8 @@ class Parser {
       options_.action = Action::identify;
     } else if (word == "--plain") {
       options_.action = Action::plain;
+    } else if (word == "--nodes") {
+      options_.action = Action::nodes;
     } else if (word == "--device" || word == "--pieces-s" || word == "--wrapper") {
       return take_value(word);
     } else if (word.starts_with("-")) {
@@ -82,13 +84,14 @@ class Parser {
   }
 
   Result<WorkerOptions> finish() {
-    const bool takes_folders = options_.action == Action::run || options_.action == Action::plain;
+    const bool takes_one = options_.action == Action::plain || options_.action == Action::nodes;
+    const bool takes_folders = options_.action == Action::run || takes_one;
     if (takes_folders && options_.folders.empty())
       return mistake("no task folder is named", "kbeam bundle writes them");
     if (!takes_folders && options_.action != Action::help && !options_.folders.empty())
       return mistake("this takes no folder", "see kbeam-worker --help");
-    if (options_.action == Action::plain && options_.folders.size() != 1)
-      return mistake("--plain takes one folder", "run it once for each");
+    if (takes_one && options_.folders.size() != 1)
+      return mistake("--plain and --nodes take one folder", "run it once for each");
     if (!options_.wrapper.empty() && options_.action != Action::plain)
       return mistake("--wrapper goes with --plain", "nothing that counts is timed under a tool");
     if (options_.clear && options_.action != Action::probe)
@@ -112,6 +115,7 @@ std::string worker_help() {
 
   kbeam-worker FOLDER... [--device N] [--pieces-s S]   evaluate; the result goes into each folder
   kbeam-worker --plain FOLDER [--wrapper COMMAND]      check cases once, outputs hashed, nothing timed
+  kbeam-worker --nodes FOLDER                          time every node of the plans, as JSON for kbeam profile
   kbeam-worker --probe [--clear]                       ask the device a known question
   kbeam-worker --self-test                             a tour of everything that the worker does
 

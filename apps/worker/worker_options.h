@@ -14,6 +14,7 @@ struct WorkerOptions {
   enum class Action {
     run,        // FOLDER...
     plain,      // --plain FOLDER
+    nodes,      // --nodes FOLDER
     self_test,  // --self-test
     probe,      // --probe, --probe --clear
     identify,   // --identify: what run asks of a child process
