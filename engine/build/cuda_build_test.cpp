@@ -208,7 +208,7 @@ const Refused kRefused[] = {
     {"namespace { int count(); __attribute__((constructor)) void early() { count(); }\n"
      "int number; int count() { return ++number; } }",
      "", Verdict::refused_object, "code runs when the object is loaded"},
-    {"#include <cstdlib>\nnamespace { int noise = std::rand(); }",
+    {"#include <cstdlib>\n#include <string>\nnamespace { int noise = std::rand(); }",
      "  plan.note(\"n\", "
      "std::to_string(noise));\n",
      Verdict::refused_object, "code runs when the object is loaded"},
@@ -220,8 +220,9 @@ const Refused kRefused[] = {
     {"#include <thrust/sort.h>", "", Verdict::refused_object, "is not allowed"},
     {"#include \"other.cuh\"", "", Verdict::refused_object, "is not allowed"},
     {"#line 7 \"/usr/include/math.h\"\n", "", Verdict::refused_object, "#line is not allowed"},
-    {"int elsewhere(long n);", "  plan.note(\"n\", std::to_string(elsewhere(x.dim(0))));\n",
-     Verdict::build_failed, "undefined reference to 'elsewhere(long)'"},
+    {"#include <string>\nint elsewhere(long n);",
+     "  plan.note(\"n\", std::to_string(elsewhere(x.dim(0))));\n", Verdict::build_failed,
+     "undefined reference to 'elsewhere(long)'"},
     {"extern __device__ float elsewhere(float);\nnamespace { __global__ void calls(float* y) "
      "{ y[0] = elsewhere(y[0]); } }",
      "  plan.launch(calls, {.grid = 1, .block = 1}, args.output<float>(\"y\"));\n",

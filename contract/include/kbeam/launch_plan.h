@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -137,6 +136,14 @@ struct TensorTile {
 
 namespace detail {
 
+template <typename Text>
+const char* characters(const Text& text) {
+  if constexpr (requires { text.c_str(); })
+    return text.c_str();
+  else
+    return text;
+}
+
 template <typename T>
 constexpr std::int32_t tensor_element_type() {
   using Element = std::remove_const_t<T>;
@@ -225,8 +232,8 @@ class Args {
   }
   std::int64_t axis(const char* name) const { return host_->axis(host_->self, name); }
 
-  // Problem plans only: "family", "grade", "depth".
-  std::string text(const char* key) const { return host_->text(host_->self, key); }
+ protected:
+  const kbeam_cuda_host* host() const { return host_; }
 
  private:
   template <typename T>
@@ -241,6 +248,7 @@ class Args {
 
 class Plan {
  public:
+  using Arguments = Args;
   explicit Plan(const kbeam_cuda_host* host) : host_(host) {}
 
   const kbeam_device& device() const { return *host_->device; }
@@ -348,13 +356,15 @@ class Plan {
     return node;
   }
 
-  // A fact for the record.
-  void note(const char* key, const std::string& value) {
-    host_->note(host_->self, key, value.c_str());
+  // A fact for the record; a std::string or const char* (<string> costs a build half a second).
+  template <typename Text>
+  void note(const char* key, const Text& value) {
+    host_->note(host_->self, key, detail::characters(value));
   }
   // This candidate does not serve this shape or device; says why. Not an error of the candidate.
-  void not_supported(const std::string& why) {
-    host_->fail(host_->self, KBEAM_NOT_SUPPORTED, why.c_str());
+  template <typename Text>
+  void not_supported(const Text& why) {
+    host_->fail(host_->self, KBEAM_NOT_SUPPORTED, detail::characters(why));
   }
 
  protected:
@@ -398,17 +408,17 @@ class Plan {
 
 #define KBEAM_CUDA_PLAN_NAMED(entry, PlanType, plan, args)                                       \
   static void KBEAM_JOIN_NAMES(kbeam_describe_, entry)(PlanType & plan,                          \
-                                                       const ::kbeam::Args& args);               \
+                                                       const PlanType::Arguments& args);         \
   extern "C" __attribute__((visibility("default"))) void entry(const kbeam_cuda_host* kbeam_h) { \
     if (kbeam_h->abi != KBEAM_CUDA_ABI) {                                                        \
       kbeam_h->fail(kbeam_h->self, KBEAM_BAD_PLAN, "built for another version of the contract"); \
       return;                                                                                    \
     }                                                                                            \
     PlanType kbeam_plan_object(kbeam_h);                                                         \
-    const ::kbeam::Args kbeam_args_object(kbeam_h);                                              \
+    const PlanType::Arguments kbeam_args_object(kbeam_h);                                        \
     KBEAM_JOIN_NAMES(kbeam_describe_, entry)(kbeam_plan_object, kbeam_args_object);              \
   }                                                                                              \
-  static void KBEAM_JOIN_NAMES(kbeam_describe_, entry)([[maybe_unused]] PlanType & plan,         \
-                                                       [[maybe_unused]] const ::kbeam::Args& args)
+  static void KBEAM_JOIN_NAMES(kbeam_describe_, entry)(                                          \
+      [[maybe_unused]] PlanType & plan, [[maybe_unused]] const PlanType::Arguments& args)
 #define KBEAM_JOIN_NAMES(a, b) KBEAM_JOIN_NAMES_NOW(a, b)
 #define KBEAM_JOIN_NAMES_NOW(a, b) a##b

@@ -6,6 +6,11 @@
 #include <kbeam/knob.h>
 #include <kbeam/launch_plan.h>
 
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace kbeam {
 
 // What changes from call to call, in device memory: the same graph generates and checks every call.
@@ -39,10 +44,18 @@ struct FigureSpec {
   bool not_finite = false;
 };
 
+class ProblemArgs : public Args {
+ public:
+  using Args::Args;
+  // "family", "grade", "depth".
+  std::string text(const char* key) const { return host()->text(host()->self, key); }
+};
+
 // In generate plans every input tensor is an output of the plan: args.output<float>("A"). In check
 // plans every tensor is an input: args.input<float>("H").
 class ProblemPlan : public Plan {
  public:
+  using Arguments = ProblemArgs;
   using Plan::Plan;
   // The Control of the call in hand.
   DevicePointer<const Control> control(const Args& args) const {
