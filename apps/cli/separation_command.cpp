@@ -52,7 +52,7 @@ Result<std::vector<KnownFile>> read_known_files(const fs::path& folder) {
   return files;
 }
 
-// The problem as it is, whatever its stored separation says: this command mends that.
+// The problem on the CPU, whatever its stored separation says: this command mends that.
 Result<Problem> open_unproven_problem(const std::string& named, const Home& home) {
   ASSIGN_OR_RETURN(const fs::path folder, find_problem_folder(named, home.problems));
   ASSIGN_OR_RETURN(LoadedProblem loaded, load_problem(folder));

@@ -1,5 +1,5 @@
 // expect: wrong_value
-// caught by: column_residual, projected_residual
+// caught by: column_residual, projected_residual except subnormal
 // Operands of the updates are rounded to BF16.
 #include <kbeam/candidate.h>
 

@@ -1,5 +1,5 @@
 // expect: wrong_value
-// caught by: column_residual, projected_residual
+// caught by: column_residual, projected_residual except subnormal
 // Operands of the updates are cut to TF32, as tensor cores do with raw FP32 bits.
 #include <kbeam/candidate.h>
 
