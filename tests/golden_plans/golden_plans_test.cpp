@@ -130,16 +130,17 @@ TEST_P(GoldenPlan, IsAsStored) {
          << Json::diff(before, Json::parse(text)).dump(1).substr(0, 2000);
 }
 INSTANTIATE_TEST_SUITE_P(Manifest, GoldenPlan, ::testing::ValuesIn(manifest()),
-                         [](const auto& info) {
-                           std::string name = info.param.name();
+                         [](const auto& golden) {
+                           std::string name = golden.param.name();
                            std::replace(name.begin(), name.end(), '.', '_');
                            return name;
                          });
 
 TEST(GoldenPlans, WhatShipsCallsNoLibrary) {
-  for (const Golden& golden : manifest())
-    if (golden.ships)
-      EXPECT_THAT(obstacles_to_shipping(read_json(golden.file())), IsEmpty()) << golden.name();
+  for (const Golden& golden : manifest()) {
+    if (!golden.ships) continue;
+    EXPECT_THAT(obstacles_to_shipping(read_json(golden.file())), IsEmpty()) << golden.name();
+  }
 }
 
 // The scan above sees what it looks for.
@@ -169,9 +170,10 @@ TEST(GoldenPlans, EveryShippedKernelIsListed) {
 TEST(GoldenPlans, NoFileIsLeftOver) {
   std::vector<std::string> expected{"manifest.json"};
   for (const Golden& golden : manifest()) expected.push_back(golden.name() + ".json");
-  for (const auto& entry : fs::directory_iterator(kHere))
-    if (entry.path().extension() == ".json")
-      EXPECT_THAT(expected, ::testing::Contains(entry.path().filename().string()));
+  for (const auto& entry : fs::directory_iterator(kHere)) {
+    if (entry.path().extension() != ".json") continue;
+    EXPECT_THAT(expected, ::testing::Contains(entry.path().filename().string()));
+  }
 }
 
 }  // namespace
