@@ -17,7 +17,7 @@ test: setup-test configure
 	ctest --preset release
 
 attacks: setup-test configure
-	cmake --build build --target kbeam-attacks
+	cmake --build build --target kbeam kbeam-attacks
 	./build/kbeam-attacks $(CURDIR) $(CURDIR)/build $(CURDIR)/build/tests/attack_cache
 
 lint: setup-test configure

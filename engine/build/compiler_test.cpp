@@ -18,6 +18,7 @@ namespace kbeam {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -176,32 +177,37 @@ TEST_P(CompilerTest, refuses_a_source_that_reaches_outside) {
   const Artifact artifact = build(candidate("include", "#include \"/etc/passwd\""));
   EXPECT_EQ(artifact.verdict, Verdict::refused_object);
   EXPECT_THAT(artifact.reason, HasSubstr("mine.cpp:3: include of \"/etc/passwd\" is not allowed"));
+  EXPECT_THAT(artifact.reason, EndsWith("[header]"));
 }
 
 struct RefusedObject {
   const char* code;
   const char* reason;
+  const char* rule;
 };
 const RefusedObject kRefusedObjects[] = {
-    {"int helper(int x) { return x + 1; }", "function helper(int) has external linkage"},
+    {"int helper(int x) { return x + 1; }", "function helper(int) has external linkage",
+     "[external_linkage]"},
     {"extern \"C\" int memcmp(const void*, const void*, unsigned long) noexcept { return 0; }",
-     "memcmp has external linkage"},
-    {"float table[4];", "variable table has external linkage"},
+     "memcmp has external linkage", "[external_linkage]"},
+    {"float table[4];", "variable table has external linkage", "[external_linkage]"},
     {"inline int shared(int x) { static int n = x; return n++; } namespace { [[gnu::used]] int "
      "u(int x) { return shared(x); } }",
-     "has external linkage"},
+     "has external linkage", "[external_linkage]"},
     {"namespace std { int bad_idea(int x) { return x; } }",
-     "std::bad_idea(int) has external linkage"},
+     "std::bad_idea(int) has external linkage", "[external_linkage]"},
     {"namespace { [[gnu::constructor]] void early() { asm volatile(\"\"); } }",
-     "code runs when the object is loaded"},
+     "code runs when the object is loaded", "[constructor]"},
     {"namespace { [[gnu::destructor]] void late() { asm volatile(\"\"); } }",
-     "code runs when the object is loaded"},
+     "code runs when the object is loaded", "[constructor]"},
     {"#include <cstdlib>\nnamespace { int noise = std::rand(); [[gnu::used]] int* use() { return "
      "&noise; } }",
-     "code runs when the object is loaded"},
-    {"asm(\".section .init,\\\"ax\\\"\\n nop\\n .text\");", "code runs when the object is loaded"},
-    {"asm(\".text\\n.type chosen,@gnu_indirect_function\\nchosen: ret\\n\");", "chosen"},
-    {"asm(\".section .note.GNU-stack,\\\"x\\\",@progbits\\n .text\");", "executable stack"},
+     "code runs when the object is loaded", "[constructor]"},
+    {"asm(\".section .init,\\\"ax\\\"\\n nop\\n .text\");", "code runs when the object is loaded",
+     "[constructor]"},
+    {"asm(\".text\\n.type chosen,@gnu_indirect_function\\nchosen: ret\\n\");", "chosen", "[ifunc]"},
+    {"asm(\".section .note.GNU-stack,\\\"x\\\",@progbits\\n .text\");", "executable stack",
+     "[executable_stack]"},
 };
 
 TEST_P(CompilerTest, refuses_objects_with_a_typed_reason) {
@@ -209,6 +215,7 @@ TEST_P(CompilerTest, refuses_objects_with_a_typed_reason) {
     const Artifact artifact = build(candidate("object", refused.code));
     EXPECT_EQ(artifact.verdict, Verdict::refused_object) << refused.code << "\n" << artifact.log;
     EXPECT_THAT(artifact.reason, HasSubstr(refused.reason)) << refused.code;
+    EXPECT_THAT(artifact.reason, EndsWith(refused.rule)) << refused.code;
   }
 }
 

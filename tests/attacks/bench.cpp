@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 // Enough for every trick that waits for its moment, few enough for a hundred candidates.
 constexpr StoppingRule kRule = {
-    .name = "attacks", .pairs_per_process = 8, .processes = 2, .fresh_base = true};
+    .name = "attacks", .pairs_per_process = 6, .processes = 1, .fresh_base = true};
 
 // A candidate is one text: `#include "x.h"` is replaced by the file, from beside the source or from
 // the engine.

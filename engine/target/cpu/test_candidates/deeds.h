@@ -50,6 +50,7 @@ enum class Deed : std::int64_t {
   flood_output,
   read_files,
   read_processor_description,
+  remember_in_scratch,  // the output tells whether the scratch memory still holds it
   // in the plan function
   plan_with_counter,
   plan_with_unknown_tensor,
