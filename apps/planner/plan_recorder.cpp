@@ -9,6 +9,7 @@
 #include <new>
 #include <string_view>
 
+#include "base/defence.h"
 #include "base/spelling.h"
 #include "planner/cuda_registration.h"
 #include "target/cuda/occupancy.h"
@@ -472,7 +473,7 @@ Recording record_plan(kbeam_cuda_plan_function* function, const RecorderWorld& w
   const int launches = host_launches();
   try {
     function(&host);
-    if (host_launches() != launches)
+    if (host_launches() != launches && defence_is_on(Defence::host_launches))
       recorder.complain("launches a kernel from the host; a plan records it with plan.launch");
   } catch (const Abandoned&) {
   } catch (const std::bad_alloc&) {

@@ -95,6 +95,7 @@ class Conductor {
 
   SeatOptions seat_options(const TaskSubject& subject, const std::vector<std::string>& names) const;
   std::vector<std::string> supported(const std::vector<std::string>& names) const;
+  std::uint64_t fresh_seed() const;
   SeatDepth random_depth(const TaskCase& task_case) const;
   void say(const std::string& line) const;
   double elapsed_s() const;

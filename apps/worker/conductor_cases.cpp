@@ -6,6 +6,7 @@
 
 #include "apps/worker/conductor.h"
 #include "apps/worker/conductor_phase.h"
+#include "base/defence.h"
 #include "base/entropy.h"
 
 namespace kbeam {
@@ -33,7 +34,7 @@ bool Conductor::check_case(const TaskCase& task_case) {
     SeatCallRequest request;
     request.case_name = task_case.the_case.name;
     // Plain runs are compared with each other: the same inputs every time.
-    request.seed = plain ? derive_seed(task_.task.secret_seed, request.case_name) : tools_.random();
+    request.seed = plain ? derive_seed(task_.task.secret_seed, request.case_name) : fresh_seed();
     if (task_.task.fixed_seed) request.seed = *task_.task.fixed_seed;
     request.secret = tools_.random();
     request.depth = SeatDepth::full;
@@ -76,6 +77,11 @@ bool Conductor::time_case(const TaskCase& task_case, int process) {
   return unit_done();
 }
 
+std::uint64_t Conductor::fresh_seed() const {
+  constexpr std::uint64_t kFamousSeed = 42;
+  return defence_is_on(Defence::fresh_content) ? tools_.random() : kFamousSeed;
+}
+
 SeatDepth Conductor::random_depth(const TaskCase& task_case) const {
   const bool full = task_case.quick_check_plan.empty() || tools_.random() % kFullCheckOneIn == 0;
   return full ? SeatDepth::full : SeatDepth::quick;
@@ -86,7 +92,7 @@ bool Conductor::take_pairs(const TaskCase& task_case, int process, PairedSamples
   SeatCallRequest request;
   request.case_name = task_case.the_case.name;
   // The first call of a process pays for loading: it is checked in full and not counted.
-  request.seed = tools_.random();
+  request.seed = fresh_seed();
   for (Seat* const side : sides) {
     request.secret = tools_.random();
     SeatCall first;
@@ -101,7 +107,7 @@ bool Conductor::take_pairs(const TaskCase& task_case, int process, PairedSamples
     // AB BA blocks: the first order of a block is drawn, the second is its mirror, so the order
     // effect cancels.
     candidate_first = pair % 2 == 0 ? tools_.random() % 2 == 0 : !candidate_first;
-    request.seed = tools_.random();  // the same inputs for both, never there before
+    request.seed = fresh_seed();  // the same inputs for both, never there before
     double time_ns[2] = {0, 0};
     for (int turn = 0; turn < 2; ++turn) {
       const int side = (turn == 0) == candidate_first ? 0 : 1;

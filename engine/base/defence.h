@@ -40,6 +40,21 @@ enum class Defence {
   private_cases,
   private_silence,
   nan_fails_closed,
+  // around a plan for a GPU
+  one_image,
+  device_variables,
+  host_launches,
+  plan_rules,
+  // on the GPU
+  judge_unmapped,
+  input_comparison,
+  table_refill,
+  module_reload,
+  shared_scrub,
+  condition_reset,
+  end_of_all_work,
+  random_addresses,
+  replays_checked,
 };
 
 #if defined(KBEAM_TEST_DEFENCES)

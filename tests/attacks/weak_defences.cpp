@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kVariable[] = "KBEAM_TEST_WITHOUT";
 
-constexpr std::array<std::pair<Defence, std::string_view>, 26> kWords = {{
+constexpr std::array<std::pair<Defence, std::string_view>, 39> kWords = {{
     {Defence::source_rules, "source_rules"},
     {Defence::knob_rules, "knob_rules"},
     {Defence::object_rules, "object_rules"},
@@ -43,6 +43,19 @@ constexpr std::array<std::pair<Defence, std::string_view>, 26> kWords = {{
     {Defence::private_cases, "private_cases"},
     {Defence::private_silence, "private_silence"},
     {Defence::nan_fails_closed, "nan_fails_closed"},
+    {Defence::one_image, "one_image"},
+    {Defence::device_variables, "device_variables"},
+    {Defence::host_launches, "host_launches"},
+    {Defence::plan_rules, "plan_rules"},
+    {Defence::judge_unmapped, "judge_unmapped"},
+    {Defence::input_comparison, "input_comparison"},
+    {Defence::table_refill, "table_refill"},
+    {Defence::module_reload, "module_reload"},
+    {Defence::shared_scrub, "shared_scrub"},
+    {Defence::condition_reset, "condition_reset"},
+    {Defence::end_of_all_work, "end_of_all_work"},
+    {Defence::random_addresses, "random_addresses"},
+    {Defence::replays_checked, "replays_checked"},
 }};
 
 std::string setting_of(std::optional<Defence> defence) {

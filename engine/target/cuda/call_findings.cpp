@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/defence.h"
+
 namespace kbeam {
 namespace {
 
@@ -57,7 +59,7 @@ CheckReport CallFindings::judge(const std::vector<SeatFinding>& found) const {
   };
   if (found.size() != 2 * buffers_ + case_.tensors.size())
     return fail(Verdict::engine_failed, "the searches after the call are incomplete");
-  for (std::size_t i = 0; i < buffers_; ++i) {
+  for (std::size_t i = 0; i < buffers_ && defence_is_on(Defence::guard_zones); ++i) {
     if (const SeatFinding& front = found[2 * i]; front.count > 0)
       return fail(Verdict::wrote_outside,
                   fmt::format("{} bytes before the start of {} were overwritten", front.count,
@@ -69,13 +71,15 @@ CheckReport CallFindings::judge(const std::vector<SeatFinding>& found) const {
   }
   const auto* of_tensor = found.data() + 2 * buffers_;
   for (std::size_t i = 0; i < case_.tensors.size(); ++i)
-    if (case_.tensors[i].role == KBEAM_INPUT && of_tensor[i].count > 0)
+    if (case_.tensors[i].role == KBEAM_INPUT && of_tensor[i].count > 0 &&
+        defence_is_on(Defence::input_comparison))
       return fail(
           Verdict::mutated_input,
           fmt::format("{} bytes of the input {} were changed, the first in {}", of_tensor[i].count,
                       case_.tensors[i].name, spell_byte(case_.tensors[i], of_tensor[i].first)));
   for (std::size_t i = 0; i < case_.tensors.size(); ++i)
-    if (case_.tensors[i].role == KBEAM_OUTPUT && of_tensor[i].count > 0)
+    if (case_.tensors[i].role == KBEAM_OUTPUT && of_tensor[i].count > 0 &&
+        defence_is_on(Defence::unwritten_check))
       return fail(
           Verdict::wrong_value,
           fmt::format("{} of {} elements of {} were never written, the first is {}",

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <optional>
 
+#include "base/defence.h"
+
 namespace kbeam {
 namespace {
 
@@ -260,7 +262,8 @@ FatBinary find_fat_binary(std::string_view module) {
                          : piece(images->content, 0, header->header_bytes + header->payload_bytes);
   if (!whole) return {{}, "the module's device image is cut short"};
   const std::string_view rest = images->content.substr(whole->size());
-  if (rest.find_first_not_of('\0') != std::string_view::npos) return {{}, kSeveral};
+  if (rest.find_first_not_of('\0') != std::string_view::npos && defence_is_on(Defence::one_image))
+    return {{}, kSeveral};
   return {std::string(*whole), {}};
 }
 

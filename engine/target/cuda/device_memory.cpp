@@ -2,15 +2,25 @@
 
 #include <algorithm>
 
+#include "base/defence.h"
+#include "base/entropy.h"
+
 namespace kbeam {
 namespace {
 
 // Addresses cost nothing until they are backed; enough for the largest device's memory.
 constexpr std::uint64_t kJudgeAddresses = 256ull << 30;
 constexpr std::uint64_t kAlignment = 256;
+constexpr std::uint64_t kMostShifts = 256;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
+}
+
+// An odd number of times the alignment that everybody may rely on, and no other.
+std::uint64_t random_shift() {
+  if (!defence_is_on(Defence::random_addresses)) return 0;
+  return kAlignment * (random_bits() % kMostShifts | 1);
 }
 
 CUmemAllocationProp pinned_on(CUdevice device) {
@@ -31,11 +41,11 @@ std::uint64_t allocation_granularity(const Driver& cuda, CUdevice device) {
   return bytes;
 }
 
-GuardedBuffer guarded_layout(std::uint64_t bytes, std::uint64_t granularity) {
+GuardedBuffer guarded_layout(std::uint64_t bytes, std::uint64_t granularity, std::uint64_t shift) {
   GuardedBuffer buffer;
   buffer.bytes = bytes;
-  buffer.at = kGuardBytes;
-  buffer.mapped_bytes = round_up(kGuardBytes + bytes + kGuardBytes, granularity);
+  buffer.at = kGuardBytes + shift;
+  buffer.mapped_bytes = round_up(buffer.at + bytes + kGuardBytes, granularity);
   return buffer;
 }
 
@@ -100,7 +110,7 @@ const GuardedBuffer& CandidateMemory::add(std::uint64_t bytes) {
     return buffers_.emplace_back(buffer);
   }
   const std::uint64_t page = allocation_granularity(cuda_, device_);
-  GuardedBuffer buffer = guarded_layout(bytes, page);
+  GuardedBuffer buffer = guarded_layout(bytes, page, random_shift());
   // One page of addresses on each side stays unmapped: what jumps over a guard zone faults.
   auto mapping = std::make_unique<DeviceMapping>(cuda_, device_, buffer.mapped_bytes + 2 * page);
   mapping->back(page, buffer.mapped_bytes);

@@ -30,8 +30,9 @@ struct GuardedBuffer {
 
 constexpr std::uint64_t kGuardBytes = 64 << 10;  // at least, on each side
 
-// Where a buffer of `bytes` lies in whole pages: begin 0 stands for the mapping's start.
-GuardedBuffer guarded_layout(std::uint64_t bytes, std::uint64_t granularity);
+// Where a buffer of `bytes` lies in whole pages: begin 0 stands for the mapping's start. `shift` is
+// added to the guard zone in front.
+GuardedBuffer guarded_layout(std::uint64_t bytes, std::uint64_t granularity, std::uint64_t shift);
 
 // Physical memory at an address range of its own. Moves, never copies.
 class DeviceMapping {
@@ -72,7 +73,8 @@ class CandidateMemory {
   CandidateMemory(const CandidateMemory&) = delete;
   CandidateMemory& operator=(const CandidateMemory&) = delete;
 
-  // The address is a multiple of 256 (64 KiB in guarded mode).
+  // The address is a multiple of 256, in guarded mode of no more than that: callers' pointers are
+  // not those of a judge.
   const GuardedBuffer& add(std::uint64_t bytes);
   const std::vector<GuardedBuffer>& buffers() const { return buffers_; }
   void clear();

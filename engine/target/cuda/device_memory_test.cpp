@@ -9,7 +9,8 @@ namespace {
 
 TEST(GuardedLayoutTest, GuardsEachSideAndFillsWholePages) {
   for (const std::uint64_t bytes : {1ull, 4096ull, (2ull << 20) - 1, 5ull << 20}) {
-    const GuardedBuffer buffer = guarded_layout(bytes, 2 << 20);
+    const GuardedBuffer buffer = guarded_layout(bytes, 2 << 20, 768);
+    EXPECT_EQ(buffer.at % 1024, 768u) << bytes;
     EXPECT_GE(buffer.front_bytes(), kGuardBytes) << bytes;
     EXPECT_GE(buffer.tail_bytes(), kGuardBytes) << bytes;
     EXPECT_EQ(buffer.mapped_bytes % (2 << 20), 0u) << bytes;

@@ -6,6 +6,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/defence.h"
+
 namespace kbeam {
 namespace {
 
@@ -51,7 +53,8 @@ CheckReport report_of_figures(const LaunchPlan& check, std::span<const std::uint
     const PlanFigure& declared = check.figures[i];
     const CheckFigure figure{declared.name, value_of(cells[i]), declared.limit, declared.unit,
                              spell_place(declared, static_cast<std::uint32_t>(cells[i]))};
-    if (!figure.passed()) fail(report, declared, figure);
+    const bool excused = !defence_is_on(Defence::nan_fails_closed) && std::isnan(figure.value);
+    if (!figure.passed() && !excused) fail(report, declared, figure);
     report.figures.push_back(figure);
   }
   return report;

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/defence.h"
 #include "target/cuda/plan_indices.h"
 
 namespace kbeam {
@@ -41,7 +42,8 @@ class GraphReplay::Builder {
     for (const int id : conditions) {
       CUgraphConditionalHandle handle = 0;
       DRIVER(cuda_, cuGraphConditionalHandleCreate, &handle, root_, replay_.context_.context,
-             replay_.plan_.conditions[static_cast<std::size_t>(id)], CU_GRAPH_COND_ASSIGN_DEFAULT);
+             replay_.plan_.conditions[static_cast<std::size_t>(id)],
+             defence_is_on(Defence::condition_reset) ? CU_GRAPH_COND_ASSIGN_DEFAULT : 0);
       conditions_[id] = handle;
     }
     for (const PlanTensorMap& map : replay.plan_.tensor_maps) maps_.push_back(encode(map));
@@ -337,7 +339,9 @@ void GraphReplay::add_piece(int begin, int end) {
   DRIVER(context_.cuda, cuGraphCreate, &piece.graph, 0);
   Builder builder(*this, piece.graph, conditions);
   if (begin == 0) builder.add_clearing();
-  for (int i = begin; i < end; ++i) builder.add(i);
+  CUgraphNode last = nullptr;
+  for (int i = begin; i < end; ++i) last = builder.add(i);
+  if (last_node_event_ != nullptr && last != nullptr) builder.add_event(last, last_node_event_);
   piece.executable = instantiate(context_.cuda, piece.graph, context_.stream);
 }
 

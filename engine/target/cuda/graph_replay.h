@@ -37,6 +37,9 @@ class GraphReplay {
   GraphReplay(const GraphReplay&) = delete;
   GraphReplay& operator=(const GraphReplay&) = delete;
 
+  // The graph itself records `event` behind the node recorded last, whatever else still runs.
+  void mark_last_node(CUevent event) { last_node_event_ = event; }
+
   void build();  // graphs, executables, upload; destroys those before
   void drop();   // destroys them: needed before the image is reloaded
   // Replays once, in stream order. Returns at once.
@@ -64,6 +67,7 @@ class GraphReplay {
 
   ReplayContext context_;
   const LaunchPlan& plan_;
+  CUevent last_node_event_ = nullptr;
   std::vector<CUdeviceptr> addresses_;
   LoadedImage* image_;
   std::vector<Piece> pieces_;

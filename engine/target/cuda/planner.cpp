@@ -10,11 +10,13 @@
 #include <string.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/defence.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "target/cuda/planner_process.h"
@@ -171,7 +173,12 @@ class ModulePlanner {
  public:
   ModulePlanner(const PlannerOptions& options, const DeviceDescription& device,
                 const std::vector<PlanRequest>& requests, std::vector<Planned>& answers)
-      : options_(options), device_(device), requests_(requests), answers_(answers) {}
+      : options_(options), device_(device), requests_(requests), answers_(answers) {
+    constexpr std::int64_t kEndless = 1LL << 40;
+    if (!defence_is_on(Defence::plan_rules)) limits_ = {INT_MAX, kEndless, kEndless};
+    if (!defence_is_on(Defence::call_timeout)) timeout_s_ = static_cast<double>(kEndless);
+    if (!defence_is_on(Defence::memory_limit)) memory_bytes_ = kEndless;
+  }
 
   Result<void> plan(Module& module) {
     if (auto refusal = read_image(module)) return give_all(module, *refusal);
@@ -202,7 +209,7 @@ class ModulePlanner {
     if (binary.bytes.empty()) return std::nullopt;
     ImageReading reading = read_device_image(binary.bytes);
     if (!reading.refusal.empty()) return refused(Verdict::refused_object, reading.refusal);
-    if (!reading.image.writable_variables.empty()) {
+    if (!reading.image.writable_variables.empty() && defence_is_on(Defence::device_variables)) {
       constexpr std::size_t kMostNamed = 5;
       std::vector<std::string> names;
       for (const std::string& name : reading.image.writable_variables)
@@ -245,9 +252,9 @@ class ModulePlanner {
     for (const std::size_t index : module.requests) requests.push_back(form(requests_[index]));
     const Json request = {{"module", module.absolute_path.string()},
                           {"clock_s", clock_s},
-                          {"most_nodes", options_.limits.most_nodes},
-                          {"most_scratch_bytes", options_.limits.most_scratch_bytes},
-                          {"most_table_bytes", options_.limits.most_table_bytes},
+                          {"most_nodes", limits_.most_nodes},
+                          {"most_scratch_bytes", limits_.most_scratch_bytes},
+                          {"most_table_bytes", limits_.most_table_bytes},
                           {"device", to_json(device_.device)},
                           {"kernels", form(module.image.kernels)},
                           {"requests", requests},
@@ -255,8 +262,8 @@ class ModulePlanner {
     return run_planner({.planner = options_.planner,
                         .module = module.absolute_path,
                         .request = request.dump(),
-                        .timeout_s = options_.timeout_s,
-                        .memory_bytes = options_.memory_bytes});
+                        .timeout_s = timeout_s_,
+                        .memory_bytes = memory_bytes_});
   }
 
   // Before its first frame nothing foreign was in the process: what fails there is the engine's.
@@ -275,7 +282,8 @@ class ModulePlanner {
     const PlannerFrame& answer = first.frames[2 + index];
     const std::size_t mirrored = 2 + 2 * (module.requests.size() - 1 - index);
     for (const PlannerFrame* other : {&second.frames[mirrored], &second.frames[mirrored + 1]})
-      if (answer.kind != other->kind || answer.payload != other->payload)
+      if (defence_is_on(Defence::plan_twice) &&
+          (answer.kind != other->kind || answer.payload != other->payload))
         return refused(Verdict::bad_plan,
                        "differs between two runs: " + difference_of(answer, *other));
     const PlanRequest& request = requests_[module.requests[index]];
@@ -316,9 +324,9 @@ class ModulePlanner {
                                    .tensors = request.tensors,
                                    .device = device_.device,
                                    .image = module.image,
-                                   .limits = options_.limits,
+                                   .limits = limits_,
                                    .may_use_libraries = request.may_use_libraries});
-    if (!mistakes.empty())
+    if (!mistakes.empty() && defence_is_on(Defence::plan_rules))
       return refused(Verdict::bad_plan, fmt::format("{}", fmt::join(mistakes, "; ")));
     return {.verdict = Verdict::accepted,
             .sentence = {},
@@ -331,6 +339,9 @@ class ModulePlanner {
   const DeviceDescription& device_;
   const std::vector<PlanRequest>& requests_;
   std::vector<Planned>& answers_;
+  PlanLimits limits_ = options_.limits;
+  double timeout_s_ = options_.timeout_s;
+  std::int64_t memory_bytes_ = options_.memory_bytes;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/defence.h"
 #include "base/process.h"
 #include "target/cpu/runner.h"
 #include "target/cpu/sandbox.h"
@@ -74,6 +75,14 @@ std::optional<PlannerFrame> take_frame(std::string_view& text) {
   return frame;
 }
 
+std::vector<std::string> planner_environment() {
+  std::vector<std::string> environment = {"LANG=C"};
+  if (!defence_is_on(Defence::clean_environment))
+    for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  if (const char* const setting = defence_setting()) environment.emplace_back(setting);
+  return environment;
+}
+
 }  // namespace
 
 PlannerRun read_frames(std::string_view reply) {
@@ -94,7 +103,9 @@ Result<PlannerRun> run_planner(const PlannerProcess& process) {
   if (!request.good())
     return Error{ErrorCode::io, "hand a plan request to " + process.planner.string(),
                  std::strerror(errno), "check free memory and the limit on open files"};
-  FenceRequest fence_request{.level = best_sandbox(),
+  const SandboxLevel level =
+      defence_is_on(Defence::process_sandbox) ? best_sandbox() : SandboxLevel::none;
+  FenceRequest fence_request{.level = level,
                              .executable = {},
                              .readable = {process.module, "/etc/ld.so.cache"},
                              .memory_bytes = process.memory_bytes};
@@ -106,7 +117,7 @@ Result<PlannerRun> run_planner(const PlannerProcess& process) {
   ASSIGN_OR_RETURN(const ProcessOutcome outcome,
                    run_process({.command = {process.planner.string(), std::to_string(descriptor)},
                                 .folder = "/",
-                                .environment = {"LANG=C"},
+                                .environment = planner_environment(),
                                 .timeout_s = process.timeout_s,
                                 .output_limit_bytes = kMostReplyBytes,
                                 .cancelled = {},

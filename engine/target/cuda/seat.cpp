@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/defence.h"
 #include "target/cuda/seat_messages.h"
 #include "target/cuda/seat_process.h"
 
@@ -100,7 +101,8 @@ class ProcessSeat final : public Seat {
     bool candidate_runs = false;
     for (;;) {
       Json message;
-      const double patience = candidate_runs ? call_timeout_s_ * running.calls : trusted_timeout_s_;
+      const bool has_limit = candidate_runs && defence_is_on(Defence::call_timeout);
+      const double patience = has_limit ? call_timeout_s_ * running.calls : trusted_timeout_s_;
       const Received received = process_->channel().receive(message, patience);
       if (received == Received::timed_out) return hung(candidate_runs, patience);
       if (received == Received::closed) return died(candidate_runs);

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/defence.h"
+
 namespace kbeam {
 namespace {
 
@@ -77,6 +79,7 @@ std::vector<std::string> seat_environment(int device) {
   environment.push_back("CUDA_DEVICE_ORDER=PCI_BUS_ID");
   environment.push_back("CUDA_MODULE_LOADING=LAZY");
   environment.push_back("CUDA_CACHE_DISABLE=1");
+  if (const char* const setting = defence_setting()) environment.emplace_back(setting);
   return environment;
 }
 

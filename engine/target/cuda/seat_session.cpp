@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/defence.h"
 #include "base/files.h"
 #include "target/cuda/plan_indices.h"
 
@@ -155,6 +156,7 @@ void SeatSession::Prepared::clear() {
   layout.reset();
   the_case = nullptr;
   fresh = false;
+  tables_filled = false;
   host_inputs.clear();
 }
 
@@ -207,6 +209,7 @@ void SeatSession::build_case(const SessionCase& the_case) {
           std::make_unique<LoadedImage>(cuda_, setup_.images.at(the_case.subject.image_hash));
     prepared_.subject = std::make_unique<GraphReplay>(subject_context(), the_case.subject,
                                                       layout.subject(), prepared_.image.get());
+    if (!defence_is_on(Defence::end_of_all_work)) prepared_.subject->mark_last_node(end_);
     prepared_.subject->build();
   });
   prepared_.fresh = true;

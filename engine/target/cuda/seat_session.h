@@ -60,7 +60,8 @@ class SeatSession {
     std::unique_ptr<CaseLayout> layout;
     std::unique_ptr<LoadedImage> image;
     std::unique_ptr<GraphReplay> subject, generate_candidate, generate_judge, quick, full;
-    bool fresh = false;  // module state is as loaded
+    bool fresh = false;          // module state is as loaded
+    bool tables_filled = false;  // at least once
     HostTensors host_inputs;
     // Graphs before the module whose kernels they launch.
     void clear();
@@ -81,6 +82,9 @@ class SeatSession {
   void generate(std::uint64_t seed, bool for_judge);
   void refresh_module();
   void poison_candidate();
+  void poison_guard_zones();
+  void poison_outputs();
+  void refill(const OwnBuffer& own);
   void enter_run(bool cold, const CallHooks& hooks);
   void run_timed(SeatCall& call);
   void drain();
@@ -90,6 +94,7 @@ class SeatSession {
   CheckReport check_on_device(const LaunchPlan& plan, const GraphReplay& replay);
   CheckReport check_on_host(const SeatCallRequest& request, std::uint64_t secret);
   bool find_late_write(CheckReport& report);
+  void check_last_replay(std::uint64_t seed);
   std::string hash_outputs();
 
   const Driver& cuda_;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/defence.h"
 #include "base/entropy.h"
 #include "base/hash.h"
 #include "target/cuda/call_findings.h"
@@ -72,7 +73,7 @@ void SeatSession::generate(std::uint64_t seed, bool for_judge) {
 // Device variables hold their initial values again: the image is loaded anew. A raw image can hold
 // variables that nobody registered, so names are not relied upon.
 void SeatSession::refresh_module() {
-  if (prepared_.fresh || !prepared_.image) return;
+  if (prepared_.fresh || !prepared_.image || !defence_is_on(Defence::module_reload)) return;
   on_behalf_of_candidate("load the kernels again", [&] {
     prepared_.subject->drop();
     prepared_.image->reload();
@@ -82,28 +83,54 @@ void SeatSession::refresh_module() {
 }
 
 void SeatSession::poison_candidate() {
+  if (setup_.memory == MemoryMode::guarded) {
+    poison_ = {random_bits(), kPoisonF32};
+    poison_guard_zones();
+    poison_outputs();
+  }
+  for (const OwnBuffer& own : prepared_.layout->own_buffers()) refill(own);
+  prepared_.tables_filled = true;
+}
+
+// Guard zones and scratch hold one pattern, counted from the start of each mapping.
+void SeatSession::poison_guard_zones() {
+  for (const GuardedBuffer& buffer : candidate_->buffers()) {
+    const std::uint64_t tail_word = (buffer.front_bytes() + buffer.bytes) / 4;
+    const CUdeviceptr tail = buffer.begin + 4 * tail_word;
+    const std::uint64_t tail_bytes = buffer.mapped_bytes - 4 * tail_word;
+    if (defence_is_on(Defence::guard_zones)) {
+      kernels_->poison(buffer.begin, buffer.front_bytes(), 0, poison_);
+      kernels_->poison(tail, tail_bytes, tail_word, poison_);
+    } else {
+      kernels_->fill(buffer.begin, buffer.front_bytes(), 0);
+      kernels_->fill(tail, tail_bytes, 0);
+    }
+  }
+}
+
+void SeatSession::poison_outputs() {
   const CaseLayout& layout = *prepared_.layout;
   const SessionCase& the_case = *prepared_.the_case;
-  if (setup_.memory == MemoryMode::guarded) {
-    // Guard zones and scratch hold one pattern, counted from the start of each mapping.
-    poison_ = {random_bits(), kPoisonF32};
-    for (const GuardedBuffer& buffer : candidate_->buffers()) {
-      kernels_->poison(buffer.begin, buffer.front_bytes(), 0, poison_);
-      const std::uint64_t tail_word = (buffer.front_bytes() + buffer.bytes) / 4;
-      kernels_->poison(buffer.begin + 4 * tail_word, buffer.mapped_bytes - 4 * tail_word, tail_word,
-                       poison_);
-    }
-    for (const OwnBuffer& own : layout.own_buffers())
-      kernels_->poison(own.memory.at, own.memory.bytes, own.memory.front_bytes() / 4, poison_);
-    for (std::size_t i = 0; i < the_case.tensors.size(); ++i)
-      if (the_case.tensors[i].role == KBEAM_OUTPUT)
-        kernels_->poison(layout.tensors()[i].at, layout.tensors()[i].bytes, 0,
-                         {poison_.key, poison_type(the_case.tensors[i].type)});
+  for (std::size_t i = 0; i < the_case.tensors.size(); ++i) {
+    const GuardedBuffer& output = layout.tensors()[i];
+    if (the_case.tensors[i].role != KBEAM_OUTPUT) continue;
+    if (defence_is_on(Defence::poison))
+      kernels_->poison(output.at, output.bytes, 0,
+                       {poison_.key, poison_type(the_case.tensors[i].type)});
+    else
+      kernels_->fill(output.at, output.bytes, 0);
   }
-  for (const OwnBuffer& own : layout.own_buffers()) {
-    const PlanBuffer& buffer = the_case.subject.buffers[static_cast<std::size_t>(own.buffer)];
-    if (buffer.kind == BufferKind::table)
+}
+
+// Tables hold what the plan computed, however they were left; scratch holds nothing of use.
+void SeatSession::refill(const OwnBuffer& own) {
+  const PlanBuffer& buffer =
+      prepared_.the_case->subject.buffers[static_cast<std::size_t>(own.buffer)];
+  if (buffer.kind == BufferKind::table) {
+    if (!prepared_.tables_filled || defence_is_on(Defence::table_refill))
       upload(cuda_, stream_, own.memory.at, buffer.content.data(), buffer.content.size());
+  } else if (setup_.memory == MemoryMode::guarded && defence_is_on(Defence::scratch_refill)) {
+    kernels_->poison(own.memory.at, own.memory.bytes, own.memory.front_bytes() / 4, poison_);
   }
 }
 
@@ -115,11 +142,11 @@ void SeatSession::drain() {
 // From here on the judge's memory is out of reach, until a drain says that no kernel runs.
 void SeatSession::enter_run(bool cold, const CallHooks& hooks) {
   if (cold_) {
-    cold_->scrub_shared();
+    if (defence_is_on(Defence::shared_scrub)) cold_->scrub_shared();
     if (cold) cold_->flush();
   }
   drain();
-  judge_->unmap();
+  if (defence_is_on(Defence::judge_unmapped)) judge_->unmap();
   if (hooks.running) hooks.running();
 }
 
@@ -129,7 +156,7 @@ void SeatSession::run_timed(SeatCall& call) {
     DRIVER(cuda_, cuEventRecord, begin_, stream_);
     const double launched = now_ns();
     prepared_.subject->launch();
-    DRIVER(cuda_, cuEventRecord, end_, stream_);
+    if (defence_is_on(Defence::end_of_all_work)) DRIVER(cuda_, cuEventRecord, end_, stream_);
     DRIVER(cuda_, cuStreamSynchronize, stream_);
     call.host_ns = now_ns() - launched;
     DRIVER(cuda_, cuCtxSynchronize);
@@ -310,7 +337,7 @@ double SeatSession::host_slope_ns(int repeats, const CallHooks& hooks) {
     DRIVER(cuda_, cuStreamSynchronize, stream_);
     return now_ns() - begin;
   };
-  return on_behalf_of_candidate("replay several times", [&] {
+  const double slope_ns = on_behalf_of_candidate("replay several times", [&] {
     prepared_.fresh = false;
     time_ns(1);
     const double once = time_ns(repeats);
@@ -318,6 +345,23 @@ double SeatSession::host_slope_ns(int repeats, const CallHooks& hooks) {
     drain();
     return (twice - once) / repeats;
   });
+  if (defence_is_on(Defence::replays_checked)) check_last_replay(seed);
+  return slope_ns;
+}
+
+// Replays without anything made ready in between are what a caller does: the last of them must be
+// right, too.
+void SeatSession::check_last_replay(std::uint64_t seed) {
+  if (setup_.memory == MemoryMode::plain) return;
+  judge_->map();
+  snapshot_outputs();
+  SeatCallRequest request;
+  request.seed = seed;
+  request.depth = SeatDepth::quick;
+  const CheckReport report = check(request, random_bits());
+  prepared_.host_inputs.clear();
+  if (report.verdict != Verdict::accepted)
+    throw SeatRefusal(report.verdict, "after many replays in a row: " + report.sentence);
 }
 
 SeatNodeTimes SeatSession::node_times(int repeats, const CallHooks& hooks) {
