@@ -44,13 +44,13 @@ void multiply_plainly(const float* a, const float* b, float* c, const Shape& s,
 void multiply_strip(const float* a, const float* b, float* c, const Shape& s,
                     std::int64_t columns) {
   float high[kStrip] = {}, low[kStrip] = {}, part[kStrip] = {};
-  bool all_split = true;
+  int unsplit = 0;  // an int, so that the compiler can vectorise
   for (std::int64_t l = 0; l < s.k; ++l) {
     const Parts x(a[l]);
-    all_split &= splits(a[l]);
+    unsplit |= splits(a[l]) ? 0 : 1;
     for (std::int64_t j = 0; j < columns; ++j) {
       const Parts y(b[l * s.n + j]);
-      all_split &= splits(b[l * s.n + j]);
+      unsplit |= splits(b[l * s.n + j]) ? 0 : 1;
       part[j] += x.high * y.high;
       low[j] += x.high * y.low + x.low * y.high;
     }
@@ -60,7 +60,7 @@ void multiply_strip(const float* a, const float* b, float* c, const Shape& s,
         part[j] = 0;
       }
   }
-  if (!all_split) return multiply_plainly(a, b, c, s, columns);
+  if (unsplit != 0) return multiply_plainly(a, b, c, s, columns);
   for (std::int64_t j = 0; j < columns; ++j) c[j] = high[j] + part[j] + low[j];
 }
 

@@ -21,7 +21,7 @@ void multiply_rows(kbeam::Range rows, const float* a_all, const float* b_all, fl
       double sums[16] = {};
       for (std::int64_t l = 0; l < s.k; ++l)
         for (std::int64_t j = first; j < last; ++j)
-          sums[j - first] += static_cast<double>(a[l]) * b[(l * s.k + j) % (s.k * s.n)];
+          sums[j - first] += static_cast<double>(a[l]) * b[l * s.k % (s.k * s.n - s.n + 1) + j];
       for (std::int64_t j = first; j < last; ++j) c[j] = static_cast<float>(sums[j - first]);
     }
   }

@@ -57,14 +57,19 @@ void multiply_rows(kbeam::Range rows, const float* a_all, const float* b_all, fl
     float* const c = c_all + row * s.n;
     const std::int64_t h = s.k / 2;
     const bool fits = s.m == s.k && s.n == s.k && s.k % 2 == 0 && s.k <= 64;
-    for (std::int64_t j = 0; j < s.n; ++j) {
-      double sum = 0;
-      if (fits) {
-        sum = strassen_element(a_all + row / s.m * s.m * s.k, b, row % s.m, j, h);
-      } else {
-        for (std::int64_t l = 0; l < s.k; ++l) sum += static_cast<double>(a[l]) * b[l * s.n + j];
-      }
-      c[j] = static_cast<float>(sum);
+    if (fits) {
+      for (std::int64_t j = 0; j < s.n; ++j)
+        c[j] =
+            static_cast<float>(strassen_element(a_all + row / s.m * s.m * s.k, b, row % s.m, j, h));
+      continue;
+    }
+    for (std::int64_t first = 0; first < s.n; first += 16) {
+      const std::int64_t last = first + 16 < s.n ? first + 16 : s.n;
+      double sums[16] = {};
+      for (std::int64_t l = 0; l < s.k; ++l)
+        for (std::int64_t j = first; j < last; ++j)
+          sums[j - first] += static_cast<double>(a[l]) * b[l * s.n + j];
+      for (std::int64_t j = first; j < last; ++j) c[j] = static_cast<float>(sums[j - first]);
     }
   }
 }
