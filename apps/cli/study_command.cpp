@@ -44,6 +44,9 @@ Result<Json> study_file(const Options& options) {
   ASSIGN_OR_RETURN(const std::uint64_t pairs, parse_number(options.get("--pairs"), "--pairs"));
   ASSIGN_OR_RETURN(const std::uint64_t processes,
                    parse_number(options.get("--processes"), "--processes"));
+  ASSIGN_OR_RETURN(const std::uint64_t control,
+                   parse_number(options.get("--control"), "--control"));
+  request.control_pairs = static_cast<int>(control);
   request.pairs = static_cast<int>(pairs);
   request.processes = static_cast<int>(processes);
   ASSIGN_OR_RETURN(const std::string text, read_file(options.get("FILE")));
