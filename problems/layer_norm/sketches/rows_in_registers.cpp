@@ -27,12 +27,16 @@ struct Affine {
   const float* beta;
 };
 
-float sum_lanes(V v) {
-  float lanes[kWidth];
-  kbeam::store(lanes, v);
-  for (int half = kWidth / 2; half > 0; half /= 2)
-    for (int lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
-  return lanes[0];
+// By halves, in registers.
+template <int kLanes>
+float sum_lanes(kbeam::Vector<float, kLanes> v) {
+  if constexpr (kLanes == 1) {
+    return v[0];
+  } else {
+    using Half = kbeam::Vector<float, kLanes / 2>;
+    const float* const lanes = reinterpret_cast<const float*>(&v);
+    return sum_lanes<kLanes / 2>(kbeam::load<Half>(lanes) + kbeam::load<Half>(lanes + kLanes / 2));
+  }
 }
 
 // For rows whose squares leave the range, and for rows with a NaN or Inf.
@@ -88,7 +92,7 @@ float sweep(const float* x, std::int64_t columns, float mean) {
     }
   for (int half = kUnroll / 2; half > 0; half /= 2)
     for (int u = 0; u < half; ++u) sums[u] += sums[u + half];
-  float total = sum_lanes(sums[0]);
+  float total = sum_lanes<kWidth>(sums[0]);
   float rest = 0;
   for (; j < columns; ++j) {
     const float value = x[j] - (kSquares ? mean : 0.0f);
@@ -115,7 +119,7 @@ void normalise_together(const float* x, float* y, Affine affine) {
     V sum = {};
     for (int v = 0; v < kVectors; ++v)
       sum += values[r][v] = kbeam::load<V>(x + r * kColumns + v * kWidth);
-    mean[r] = sum_lanes(sum) * (1.0f / kColumns);
+    mean[r] = sum_lanes<kWidth>(sum) * (1.0f / kColumns);
   }
   for (int r = 0; r < kRows; ++r) {
     squares[r] = V{};
@@ -123,7 +127,7 @@ void normalise_together(const float* x, float* y, Affine affine) {
       values[r][v] -= mean[r];
       squares[r] += values[r][v] * values[r][v];
     }
-    total[r] = sum_lanes(squares[r]);
+    total[r] = sum_lanes<kWidth>(squares[r]);
     inverse[r] = 1 / std::sqrt(total[r] * (1.0f / kColumns) + kEpsilon);
   }
   for (int v = 0; v < kVectors; ++v) {
