@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/hash.h"
 #include "build/compiler_run.h"
 #include "build/compiler_sandbox.h"
 #include "build/prelude.h"
@@ -367,6 +368,17 @@ TEST_P(CompilerTest, compiles_problem_code_and_reports_its_errors) {
   EXPECT_THAT(broken.error().text(), HasSubstr("problem.cpp:1:9: "));
 }
 
+// The cache of preludes outlives a change of the contract.
+std::string hash_of_folder(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  Hasher hasher;
+  for (const fs::path& file : files) hasher.field(*read_file(file));
+  return hasher.hex();
+}
+
 TEST_P(CompilerTest, the_prelude_is_really_used) {
   const auto toolchain = find_toolchain(GetParam(), "native");
   ASSERT_TRUE(toolchain.ok());
@@ -376,7 +388,7 @@ TEST_P(CompilerTest, the_prelude_is_really_used) {
                                      .sandbox = sandbox,
                                      .cache = BuildCache(shared_cache() / GetParam() / "preludes"),
                                      .contract_include = kContract,
-                                     .contract_hash = "x",
+                                     .contract_hash = hash_of_folder(kContract),
                                      .flags = flags});
   ASSERT_TRUE(prelude.ok()) << prelude.error().text();
   const auto draft = make_temporary_folder(shared_cache(), "use-");

@@ -60,6 +60,9 @@ Result<void> compile(const PreludeRequest& request, const fs::path& header,
                   .folder = folder,
                   .read = {request.contract_include, header},
                   .limits = kPreludeLimits};
+  // Content decides (it is in the key): a checkout that only touches a header changes nothing.
+  if (request.toolchain.is_clang)
+    run.arguments.insert(run.arguments.end(), {"-Xclang", "-fno-pch-timestamp"});
   const std::string source = (header / kHeaderName).string();
   for (const std::string& argument : {std::string("-x"), std::string("c++-header"), source,
                                       std::string("-o"), compiled_name(request.toolchain)})
@@ -79,7 +82,7 @@ Result<void> compile(const PreludeRequest& request, const fs::path& header,
 
 Result<Prelude> make_prelude(const PreludeRequest& request) {
   Hasher hasher;
-  hasher.field("prelude 1")
+  hasher.field("prelude 2")
       .field(kPrelude)
       .field(request.toolchain.version)
       .field(request.toolchain.target);

@@ -69,6 +69,9 @@ class SeatProcessTest : public testing::Test {
   std::optional<SeatFailure> failure_;
 };
 
+// A worker that ends before it is asked is another story.
+const std::string kWaitForACommand = "dd bs=1 count=1 <&3 >/dev/null 2>&1";
+
 TEST_F(SeatProcessTest, IntroducesItsDevice) {
   const auto seat = start(worker({ready()}, "exec sleep 1000"));
   ASSERT_FALSE(failure_) << failure_->sentence;
@@ -89,8 +92,8 @@ TEST_F(SeatProcessTest, ACallThatHangsTimesOutAndIsKilled) {
 }
 
 TEST_F(SeatProcessTest, ADeathDuringTheCallIsTheCandidates) {
-  const auto seat =
-      start(worker({ready(), {{"state", "running"}}}, "echo last words; exec 3>&-; exit 7"));
+  const auto seat = start(worker({ready(), {{"state", "running"}}},
+                                 kWaitForACommand + "; echo last words; exec 3>&-; exit 7"));
   SeatCall result;
   const auto failure = seat->call({"small", 1, 2, SeatDepth::full, true}, result);
   ASSERT_TRUE(failure);
@@ -99,12 +102,13 @@ TEST_F(SeatProcessTest, ADeathDuringTheCallIsTheCandidates) {
 }
 
 TEST_F(SeatProcessTest, ADeathBeforeOrAfterTheRunIsOurs) {
-  auto seat = start(worker({ready()}, "exit 7"));
+  auto seat = start(worker({ready()}, kWaitForACommand + "; exit 7"));
   SeatCall result;
   auto failure = seat->call({"small", 1, 2, SeatDepth::full, true}, result);
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->verdict, Verdict::engine_failed);
-  seat = start(worker({ready(), {{"state", "running"}}, {{"state", "drained"}}}, "exit 7"));
+  seat = start(worker({ready(), {{"state", "running"}}, {{"state", "drained"}}},
+                      kWaitForACommand + "; exit 7"));
   failure = seat->call({"small", 1, 2, SeatDepth::full, true}, result);
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->verdict, Verdict::engine_failed);
