@@ -177,8 +177,8 @@ class Inspection {
         bytes <= buffer.bytes - place.offset_bytes)
       return true;
     if (bytes == 0)
-      say_here("has {} at byte {} of {}, which has {} bytes", what, place.offset_bytes,
-               buffer.name, buffer.bytes);
+      say_here("has {} at byte {} of {}, which has {} bytes", what, place.offset_bytes, buffer.name,
+               buffer.bytes);
     else
       say_here("has {} of {} bytes from byte {} of {}, which has {} bytes", what, bytes,
                place.offset_bytes, buffer.name, buffer.bytes);
