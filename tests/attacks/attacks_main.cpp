@@ -280,11 +280,7 @@ int run(const Programs& programs, const Manifest& manifest) {
   return Corpus(programs, manifest, **bench).run();
 }
 
-}  // namespace
-}  // namespace kbeam::attacks
-
-int main(int count, char** words) {
-  using namespace kbeam::attacks;
+int run_words(int count, char** words) {
   if (count < 4) {
     fmt::print(stderr, "usage: {} SOURCE_TREE BUILD_FOLDER CACHE_FOLDER [NAME]...\n", words[0]);
     return EXIT_FAILURE;
@@ -297,4 +293,11 @@ int main(int count, char** words) {
   }
   manifest->keep_only(programs.names);
   return run(programs, *manifest);
+}
+
+}  // namespace
+}  // namespace kbeam::attacks
+
+int main(int count, char** words) {
+  return kbeam::attacks::run_words(count, words);
 }

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "base/defence.h"
@@ -15,8 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Enough for every trick that waits for its moment, few enough for a hundred candidates.
-constexpr StoppingRule kRule = {
-    .name = "attacks", .pairs_per_process = 6, .processes = 1, .fresh_base = true};
+StoppingRule rule() {
+  return {.name = "attacks", .pairs_per_process = 6, .processes = 1, .fresh_base = true};
+}
 
 // A candidate is one text: `#include "x.h"` is replaced by the file, from beside the source or from
 // the engine.
@@ -149,7 +151,7 @@ Finding Bench::evaluate(const Job& job, const fs::path& module, ProblemCode& cod
                                   .reference = reference,
                                   .check_cases = untimed(problem_),
                                   .timed_cases = problem_.timed_cases(),
-                                  .rule = kRule});
+                                  .rule = rule()});
       break;
   }
   return {std::string(to_string(evaluation.verdict)), evaluation.reason};

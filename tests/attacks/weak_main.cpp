@@ -2,6 +2,7 @@
 // reason}, a line each.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -36,11 +37,7 @@ void run(const Manifest& manifest, const fs::path& folder, Bench& plain, Bench& 
   }
 }
 
-}  // namespace
-}  // namespace kbeam::attacks
-
-int main(int count, char** words) {
-  using namespace kbeam::attacks;
+int run_words(int count, char** words) {
   if (count < 4) {
     fmt::print(stderr, "usage: {} SOURCE_TREE BUILD_FOLDER CACHE_FOLDER [NAME]...\n", words[0]);
     return EXIT_FAILURE;
@@ -61,4 +58,11 @@ int main(int count, char** words) {
   manifest->keep_only({words + 4, words + count});
   run(*manifest, source / "tests/attacks", **plain, **careless);
   return EXIT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace kbeam::attacks
+
+int main(int count, char** words) {
+  return kbeam::attacks::run_words(count, words);
 }
