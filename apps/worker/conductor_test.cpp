@@ -73,6 +73,7 @@ TEST_F(ConductorTest, TheOrderOfAnEvaluation) {
   task_.task.rule = {.name = "screen", .pairs_per_process = 1, .processes = 1};
   const Evaluation evaluation = judged();
   EXPECT_EQ(evaluation.verdict, Verdict::accepted) << evaluation.reason;
+  EXPECT_EQ(evaluation.sandbox, SandboxLevel::landlock_seccomp) << "as the planner had it";
   std::vector<std::string> story = lab_.story();
   // The order within the pair is drawn.
   ASSERT_EQ(story.size(), 16U);

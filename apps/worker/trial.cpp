@@ -24,8 +24,8 @@ TaskProgress fresh_progress(const LoadedTask& task, std::int64_t unix_ms) {
   evaluation.verdict = Verdict::accepted;
   evaluation.grade = task.task.grade;
   evaluation.started_unix_ms = unix_ms;
-  // No host code of the candidate runs here: its plan was made in the planner's sandbox.
-  evaluation.sandbox = SandboxLevel::namespaces;
+  // No host code of the candidate runs here: what held it was around the planner.
+  evaluation.sandbox = task.task.planner_sandbox;
   return progress;
 }
 

@@ -55,6 +55,12 @@ static constexpr std::array kTaskStages{Stage::screen, Stage::confirm, Stage::pr
 static constexpr std::array kPools{Pool::public_pool, Pool::private_pool, Pool::sealed_pool};
 static constexpr std::array kRoleWords{RoleWord::input, RoleWord::output};
 static constexpr std::array kTypeWords{TypeWord::f32, TypeWord::f64, TypeWord::i32, TypeWord::i64};
+static constexpr std::array kTaskSandboxes{SandboxLevel::none, SandboxLevel::rlimits,
+                                           SandboxLevel::landlock_seccomp,
+                                           SandboxLevel::namespaces};
+static const auto& every_value(SandboxLevel) {
+  return kTaskSandboxes;
+}
 static const auto& every_value(TaskKind) {
   return kKinds;
 }
@@ -155,6 +161,7 @@ static void walk(auto& visit, Is<TaskForm> auto& form) {
   visit("secret_seed", task.secret_seed);
   visit("seal_key", task.seal_key);
   visit("device_hash", task.device_hash);
+  visit("planner_sandbox", task.planner_sandbox);
 }
 
 static void walk(auto& visit, Is<DeviceFacts> auto& device) {

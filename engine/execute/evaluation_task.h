@@ -73,6 +73,8 @@ struct EvaluationTask {
   std::uint64_t secret_seed = 0;  // mixed with the worker's own entropy where a verdict counts
   std::string seal_key;           // hexadecimal; results are sealed with it
   std::string device_hash;        // of the device description that the plans saw
+  // Behind which the plans were made: the candidate's host code never runs anywhere else.
+  SandboxLevel planner_sandbox = SandboxLevel::none;
 };
 
 struct DeviceFacts {

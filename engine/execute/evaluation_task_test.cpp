@@ -40,6 +40,7 @@ TEST_F(EvaluationTaskTest, SurvivesJson) {
   EXPECT_EQ(back->cases[2].tensors[1].role, KBEAM_OUTPUT);
   EXPECT_EQ(back->cases[2].tensors[1].dims, std::vector<std::int64_t>{16});
   EXPECT_EQ(back->rule.text(), "promote 9 x 3");
+  EXPECT_EQ(back->planner_sandbox, SandboxLevel::landlock_seccomp);
 }
 
 TEST_F(EvaluationTaskTest, WithoutReferenceAndSeedTheyAreNull) {

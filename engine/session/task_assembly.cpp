@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "problem/problem_library.h"
+#include "target/cpu/runner.h"
 
 namespace kbeam {
 namespace {
@@ -83,6 +84,7 @@ class Assembly {
     task.secret_seed = random_bits();
     task.seal_key = random_key();
     task.device_hash = device.hash;
+    task.planner_sandbox = best_sandbox();  // the planner takes the strongest there is
     return {};
   }
 
