@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "apps/worker/conductor_phase.h"
+#include "apps/worker/task_seats.h"
 #include "base/defence.h"
 
 namespace kbeam {
@@ -138,25 +139,11 @@ std::vector<std::string> Conductor::supported(const std::vector<std::string>& na
   return found;
 }
 
-SeatOptions Conductor::seat_options(const TaskSubject& subject,
-                                    const std::vector<std::string>& names) const {
-  const auto plan = [&](const std::string& hash) {
-    return hash.empty() ? nullptr : &task_.plans.at(hash);
-  };
-  SeatOptions options;
+SeatOptions Conductor::options_for(const TaskSubject& subject,
+                                   const std::vector<std::string>& names) const {
+  SeatOptions options = seat_options(task_, subject, names);
   options.worker = options_.worker;
-  options.images = task_.images;
-  options.problem_module = task_.problem_module;
-  options.grade = task_.task.grade;
   options.device = options_.device;
-  options.call_timeout_s = task_.task.call_timeout_s;
-  options.may_use_libraries = subject.may_use_libraries;
-  for (const std::string& name : names) {
-    const TaskCase& task_case = find_case(task_.task, name);
-    options.cases.push_back({task_case.the_case, task_case.tensors,
-                             plan(subject.plan_of_case.at(name)), plan(task_case.generate_plan),
-                             plan(task_case.quick_check_plan), plan(task_case.full_check_plan)});
-  }
   return options;
 }
 
@@ -166,7 +153,7 @@ bool Conductor::open_candidate() {
     std::vector<std::string> names = supported(task_.task.check_cases);
     for (const std::string& name : supported(task_.task.timed_cases))
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    SeatOptions options = seat_options(task_.task.candidate, names);
+    SeatOptions options = options_for(task_.task.candidate, names);
     if (task_.task.kind == TaskKind::plain) {
       options.plain_memory = true;
       options.wrapper = options_.wrapper;
@@ -197,7 +184,7 @@ bool Conductor::open_reference() {
                                                       task_.task.reference->not_supported.at(name));
   std::optional<SeatFailure> failure;
   auto started =
-      tools_.start_seat(SeatRole::reference, seat_options(*task_.task.reference, names), failure);
+      tools_.start_seat(SeatRole::reference, options_for(*task_.task.reference, names), failure);
   if (failure || !started.ok())
     return trial_->fail(
         Verdict::engine_failed,

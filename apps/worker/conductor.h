@@ -93,7 +93,7 @@ class Conductor {
   void note_condition(const std::string& case_name, int process);
   void finish();
 
-  SeatOptions seat_options(const TaskSubject& subject, const std::vector<std::string>& names) const;
+  SeatOptions options_for(const TaskSubject& subject, const std::vector<std::string>& names) const;
   std::vector<std::string> supported(const std::vector<std::string>& names) const;
   std::uint64_t fresh_seed() const;
   SeatDepth random_depth(const TaskCase& task_case) const;

@@ -14,16 +14,6 @@
 namespace kbeam {
 namespace {
 
-// As NVML and nvidia-smi write it.
-std::string uuid_text(const CUuuid& uuid) {
-  std::string text = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i])));
-  }
-  return text;
-}
-
 DeviceIdentity ask(const Driver& cuda) {
   CUdevice device = 0;
   DRIVER(cuda, cuInit, 0);

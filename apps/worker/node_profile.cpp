@@ -4,32 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/worker/task_seats.h"
 #include "base/entropy.h"
 
 namespace kbeam {
 namespace {
-
-SeatOptions seat_options(const LoadedTask& task, const NodeProfileRequest& request) {
-  const auto plan = [&](const std::string& hash) {
-    return hash.empty() ? nullptr : &task.plans.at(hash);
-  };
-  SeatOptions options;
-  options.worker = request.worker;
-  options.images = task.images;
-  options.problem_module = task.problem_module;
-  options.grade = task.task.grade;
-  options.device = request.device;
-  options.call_timeout_s = task.task.call_timeout_s;
-  options.may_use_libraries = task.task.candidate.may_use_libraries;
-  for (const TaskCase& task_case : task.task.cases) {
-    const auto planned = task.task.candidate.plan_of_case.find(task_case.the_case.name);
-    if (planned == task.task.candidate.plan_of_case.end()) continue;
-    options.cases.push_back({task_case.the_case, task_case.tensors, plan(planned->second),
-                             plan(task_case.generate_plan), plan(task_case.quick_check_plan),
-                             plan(task_case.full_check_plan)});
-  }
-  return options;
-}
 
 // The call before it fills the inputs and says that the candidate is right on them.
 std::optional<SeatFailure> time_nodes(Seat& seat, const std::string& case_name, int repeats,
@@ -65,7 +44,13 @@ Json case_json(const SeatCase& the_case, const SeatNodeTimes& times) {
 }  // namespace
 
 Result<Json> profile_nodes(const LoadedTask& task, const NodeProfileRequest& request) {
-  const SeatOptions options = seat_options(task, request);
+  std::vector<std::string> names;
+  for (const TaskCase& task_case : task.task.cases)
+    if (task.task.candidate.plan_of_case.contains(task_case.the_case.name))
+      names.push_back(task_case.the_case.name);
+  SeatOptions options = seat_options(task, task.task.candidate, names);
+  options.worker = request.worker;
+  options.device = request.device;
   Json profile{{"device", ""}, {"cases", Json::array()}, {"left_out", Json::array()}};
   std::unique_ptr<Seat> seat;
   for (const SeatCase& the_case : options.cases) {

@@ -1,8 +1,8 @@
 #include "loop/target_tools.h"
 
+#include "build/toolchain.h"
 #include "session/cpu_judge.h"
 #include "session/cuda_judge.h"
-#include "session/sanitizer_gate.h"
 
 namespace kbeam {
 namespace {
@@ -45,7 +45,7 @@ Result<std::unique_ptr<Judge>> make_cuda_judge(const TargetRequest& request, Tar
   options.fixed_seed = request.fixed_key;
   options.screen_timeout_s = request.screen_timeout_s;
   options.give_up = request.give_up;
-  options.sanitizer = find_compute_sanitizer();
+  options.sanitizer = find_cuda_tool("compute-sanitizer");
   return std::unique_ptr<Judge>(std::make_unique<CudaJudge>(request.problem, tools.library->code(),
                                                             std::move(options), request.clock));
 }

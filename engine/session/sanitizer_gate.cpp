@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -125,17 +124,6 @@ std::vector<std::string> choose_sanitizer_cases(const EvaluationTask& task,
     if (brings_something) chosen.push_back(one.name);
   }
   return chosen;
-}
-
-std::filesystem::path find_compute_sanitizer() {
-  const char* const path = std::getenv("PATH");
-  std::istringstream folders(std::string(path == nullptr ? "" : path) + ":/usr/local/cuda/bin");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::filesystem::path program = std::filesystem::path(folder) / "compute-sanitizer";
-    std::error_code ignored;
-    if (!folder.empty() && std::filesystem::exists(program, ignored)) return program;
-  }
-  return {};
 }
 
 Result<std::optional<SanitizerFinding>> pass_sanitizers(const SanitizerGate& gate,

@@ -33,7 +33,4 @@ struct SanitizerFinding {
 Result<std::optional<SanitizerFinding>> pass_sanitizers(const SanitizerGate& gate,
                                                         const std::filesystem::path& task_folder);
 
-// compute-sanitizer on PATH or in the toolkit's usual place; empty: not installed.
-std::filesystem::path find_compute_sanitizer();
-
 }  // namespace kbeam

@@ -52,4 +52,13 @@ void Driver::fail(CUresult result, const char* call) const {
   throw DriverFailure(result, call, fmt::format("{}: {}", call, error_text(result)));
 }
 
+std::string uuid_text(const CUuuid& uuid) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i])));
+  }
+  return text;
+}
+
 }  // namespace kbeam

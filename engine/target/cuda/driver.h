@@ -117,6 +117,9 @@ class Driver : public DriverTable {
   [[noreturn]] void fail(CUresult result, const char* call) const;
 };
 
+// As NVML and nvidia-smi write it: "GPU-" and five groups of hexadecimal digits.
+std::string uuid_text(const CUuuid& uuid);
+
 }  // namespace kbeam
 
 // DRIVER(cuda, cuMemFree, pointer): calls it, throws DriverFailure with the call's name.

@@ -16,15 +16,6 @@ bool calls_vendor(const LaunchPlan& plan) {
       plan.nodes, [](const PlanNode& node) { return node.kind == NodeKind::vendor_call; });
 }
 
-std::string uuid_text(const CUuuid& uuid) {
-  std::string text = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += fmt::format("{:02x}", static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i])));
-  }
-  return text;
-}
-
 std::string driver_text(const Driver& cuda) {
   if (const auto version = read_file("/sys/module/nvidia/version"); version.ok())
     return version->substr(0, version->find('\n'));
