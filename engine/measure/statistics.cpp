@@ -182,7 +182,7 @@ MeasurementRules device_rules() {
   MeasurementRules rules = cpu_rules();
   rules.control.pairs_per_process = 4;
   rules.screen.pairs_when_clear = 2;
-  rules.confirm.pairs_when_clear = 7;  // as few as give a 98 % interval, and two processes of them
+  rules.confirm.pairs_when_clear = 7;  // so the fourth ABBA block ends it: 8 pairs a process
   rules.promote.pairs_per_process = 31;
   rules.promote.pairs_when_clear = 11;
   return rules;
