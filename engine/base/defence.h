@@ -1,7 +1,7 @@
 // Names of the defences that keep a candidate honest, and the question that each site of one asks.
 // In everything that ships the answer is yes at compile time. The attack corpus (tests/attacks)
-// builds a second engine with KBEAM_TEST_DEFENCES, in which one defence can be switched off, to
-// show that this one stops its attacks.
+// builds a second engine with KBEAM_TEST_DEFENCES, in which defences can be switched off, to show
+// that these stop their attacks.
 #pragma once
 
 #include <optional>
@@ -55,6 +55,9 @@ enum class Defence {
   end_of_all_work,
   random_addresses,
   replays_checked,
+  host_clock,
+  cold_cache,
+  own_inputs,
 };
 
 #if defined(KBEAM_TEST_DEFENCES)

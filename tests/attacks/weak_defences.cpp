@@ -1,9 +1,11 @@
-// The switch of the weakened engine: at most one defence is off. Linked into the attack corpus's
-// own binaries only.
+// The switch of the weakened engine: the defences that it names are off, one as a rule, more where
+// several stop the same attack. Linked into the attack corpus's own binaries only.
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/defence.h"
 
@@ -16,7 +18,7 @@ namespace {
 
 constexpr char kVariable[] = "KBEAM_TEST_WITHOUT";
 
-constexpr std::array<std::pair<Defence, std::string_view>, 39> kWords = {{
+constexpr std::array<std::pair<Defence, std::string_view>, 42> kWords = {{
     {Defence::source_rules, "source_rules"},
     {Defence::knob_rules, "knob_rules"},
     {Defence::object_rules, "object_rules"},
@@ -56,22 +58,34 @@ constexpr std::array<std::pair<Defence, std::string_view>, 39> kWords = {{
     {Defence::end_of_all_work, "end_of_all_work"},
     {Defence::random_addresses, "random_addresses"},
     {Defence::replays_checked, "replays_checked"},
+    {Defence::host_clock, "host_clock"},
+    {Defence::cold_cache, "cold_cache"},
+    {Defence::own_inputs, "own_inputs"},
 }};
 
-std::string setting_of(std::optional<Defence> defence) {
-  return std::string(kVariable) + "=" + (defence ? std::string(to_string(*defence)) : "");
+std::vector<Defence> parse_list(std::string_view words) {
+  std::vector<Defence> found;
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(','), words.size());
+    if (const auto defence = parse_defence(words.substr(0, end))) found.push_back(*defence);
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return found;
 }
 
 // A runner is told through its environment, once.
 struct Switch {
-  std::optional<Defence> off;
+  std::vector<Defence> off;
   std::string setting;
 };
+
+Switch switch_for(std::string_view words) {
+  return {parse_list(words), std::string(kVariable) + "=" + std::string(words)};
+}
 Switch& the_switch() {
   static Switch value = [] {
-    const char* const word = std::getenv(kVariable);
-    const std::optional<Defence> off = word == nullptr ? std::nullopt : parse_defence(word);
-    return Switch{off, setting_of(off)};
+    const char* const words = std::getenv(kVariable);
+    return switch_for(words == nullptr ? "" : words);
   }();
   return value;
 }
@@ -85,12 +99,13 @@ bool includes(Defence whole, Defence part) {
 }  // namespace
 
 bool defence_is_on(Defence defence) {
-  const std::optional<Defence> off = the_switch().off;
-  return !off || !includes(*off, defence);
+  const std::vector<Defence>& off = the_switch().off;
+  return std::none_of(off.begin(), off.end(),
+                      [&](Defence each) { return includes(each, defence); });
 }
 
 void switch_off(std::optional<Defence> defence) {
-  the_switch() = {defence, setting_of(defence)};
+  the_switch() = switch_for(defence ? to_string(*defence) : "");
   setenv(kVariable, defence ? std::string(to_string(*defence)).c_str() : "", 1);
 }
 
