@@ -22,7 +22,7 @@ Result<Conducted> Conductor::run(std::optional<SavedProgress> progress) {
   if (trial_->settle_on(options_.device_uuid))
     say("another device than before: what was measured there is measured again here");
   for (const std::string& weakness : options_.weaknesses) trial_->note(weakness);
-  if (skip_unsupported()) switch (task_.task.kind) {
+  if (fits_device() && skip_unsupported()) switch (task_.task.kind) {
       case TaskKind::check:
       case TaskKind::plain:
         run_checks();
@@ -45,6 +45,21 @@ Result<Conducted> Conductor::run(std::optional<SavedProgress> progress) {
 }
 
 // ---- the course of each kind ----
+
+// Plans for another device may be refused by this one, or be slow on it: no fault of the candidate.
+bool Conductor::fits_device() {
+  const PlannedDevice& planned = task_.task.planned_for;
+  const PlannedDevice& here = options_.device_is;
+  if (here.architecture == 0 || (here.architecture == planned.architecture &&
+                                 here.multiprocessors == planned.multiprocessors))
+    return true;
+  return trial_->fail(
+      Verdict::engine_failed,
+      fmt::format("planned for {} (sm_{}, {} multiprocessors), but this device is {} (sm_{}, {}): "
+                  "plan with --gpu and a description of it in contract/devices",
+                  planned.name, planned.architecture, planned.multiprocessors, here.name,
+                  here.architecture, here.multiprocessors));
+}
 
 // A case that the candidate does not support is said so and left out; with none left there is
 // nothing to judge.
@@ -117,13 +132,11 @@ bool Conductor::run_round(int process) {
 
 bool Conductor::run_time_only() {
   const std::vector<std::string> names = supported(task_.task.timed_cases);
-  const auto done = [&](const std::string& name) {
-    return trial_->result().case_ns.contains(name);
-  };
-  if (std::ranges::all_of(names, done)) return true;
-  if (!may_start_unit() || !open_candidate()) return false;
-  for (const std::string& name : names)
-    if (!done(name) && !time_trusted_case(find_case(task_.task, name))) return false;
+  for (const std::string& name : names) {
+    if (trial_->result().case_ns.contains(name) || trial_->is_checked(name)) continue;
+    if (!candidate_ && (!may_start_unit() || !open_candidate())) return false;
+    if (!time_trusted_case(find_case(task_.task, name))) return false;
+  }
   return true;
 }
 

@@ -40,6 +40,7 @@ struct ConductorOptions {
   int device = 0;
   std::string device_uuid;  // of that device, which the caller has locked
   double pieces_s = std::numeric_limits<double>::infinity();
+  PlannedDevice device_is;  // what it is; architecture 0: the driver does not say
   DeviceCeilings ceilings;
   std::vector<std::string> weaknesses;  // of the machine, known before anything runs
   std::vector<std::string> wrapper;     // kind plain: started around the candidate's seat
@@ -67,6 +68,7 @@ class Conductor {
   class Phase;
 
   // Each returns whether the evaluation may go on.
+  bool fits_device();
   bool skip_unsupported();
   bool run_checks();
   bool run_compare();
@@ -78,6 +80,7 @@ class Conductor {
   bool time_case(const TaskCase& task_case, int process);
   bool take_pairs(const TaskCase& task_case, int process, PairedSamples& samples);
   bool time_trusted_case(const TaskCase& task_case);
+  bool leave_untimed(const TaskCase& task_case, Verdict verdict, const std::string& sentence);
   bool clocks_agree(Seat& seat, const TaskCase& task_case, double event_ns);
   bool call(Seat& seat, const TaskCase& task_case, const SeatCallRequest& request,
             SeatCall& result);

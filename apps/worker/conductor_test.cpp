@@ -233,7 +233,7 @@ TEST_F(ConductorTest, ACaseThatIsClearTakesFewerPairsInEveryProcess) {
 
 TEST_F(ConductorTest, TheNoiseFloorOfTheTaskWidensDelta) {
   task_.task.noise["large"] = 0.04;
-  EXPECT_DOUBLE_EQ(judged().measurements.at(0).noise_floor, 0.08);
+  EXPECT_DOUBLE_EQ(judged().measurements.at(0).noise_floor, 0.04);
 }
 
 // ---- failures of the candidate ----
@@ -545,6 +545,52 @@ TEST_F(ConductorTest, TrustedSubjectsAreOnlyTimed) {
   EXPECT_NEAR(conducted.result.case_ns.at("large"), 100'200, 1);
   EXPECT_NEAR(conducted.result.case_least_ns.at("large"), 100'000, 1);
   EXPECT_EQ(lab_.count("start", SeatRole::reference), 0);
+}
+
+TEST_F(ConductorTest, ATrustedCallThatIsTooLongIsNotRepeated) {
+  task_.task.kind = TaskKind::time_only;
+  task_.task.check_cases.clear();
+  task_.task.timed_cases = {"large", "small"};
+  task_.task.longest_call_s = {{"large", 50e-6}, {"small", 1}};
+  const TaskResult result = conduct().result;
+  EXPECT_EQ(lab_.calls_of(SeatRole::candidate, "large").size(), 1U);
+  EXPECT_EQ(result.case_ns.count("large"), 0U);
+  EXPECT_EQ(result.case_ns.count("small"), 1U);
+  ASSERT_THAT(result.evaluation.checks, SizeIs(1));
+  EXPECT_EQ(result.evaluation.checks[0].verdict, Verdict::timed_out);
+  EXPECT_THAT(result.evaluation.checks[0].sentence, HasSubstr("longer than the 5e-05 s"));
+}
+
+TEST_F(ConductorTest, ATrustedCaseThatDiesLeavesTheOthersTheirTime) {
+  task_.task.kind = TaskKind::time_only;
+  task_.task.check_cases.clear();
+  task_.task.timed_cases = {"large", "small"};
+  lab_.behaviour[SeatRole::candidate].fail_call = [](int call) {
+    return call == 2 ? std::optional(died(Verdict::crashed, "it fell")) : std::nullopt;
+  };
+  const TaskResult result = conduct().result;
+  EXPECT_EQ(result.evaluation.verdict, Verdict::accepted);
+  EXPECT_EQ(lab_.count("start", SeatRole::candidate), 2);
+  EXPECT_EQ(result.case_ns.count("large"), 0U);
+  EXPECT_EQ(result.case_ns.count("small"), 1U);
+  ASSERT_THAT(result.evaluation.checks, SizeIs(1));
+  EXPECT_EQ(result.evaluation.checks[0].sentence, "it fell");
+}
+
+TEST_F(ConductorTest, PlansForAnotherDeviceAreNobodysFault) {
+  options_.device_is = {"Another GPU", 100, 148};
+  const Evaluation evaluation = judged();
+  EXPECT_EQ(evaluation.verdict, Verdict::engine_failed);
+  EXPECT_THAT(evaluation.reason, HasSubstr("planned for NVIDIA H200 (sm_90, 132 multiprocessors)"));
+  EXPECT_THAT(evaluation.reason, HasSubstr("this device is Another GPU (sm_100, 148)"));
+  EXPECT_EQ(lab_.count("start", SeatRole::candidate), 0);
+}
+
+TEST_F(ConductorTest, ABaselinesClockIsNotDoubted) {
+  task_.task.reference->may_use_libraries = true;
+  lab_.behaviour[SeatRole::reference].slope_ns = 1e9;
+  EXPECT_EQ(judged().verdict, Verdict::accepted);
+  EXPECT_EQ(lab_.count("slope", SeatRole::reference), 0);
 }
 
 // ---- progress ----

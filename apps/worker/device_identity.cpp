@@ -35,7 +35,7 @@ DeviceIdentity ask(const Driver& cuda) {
       .memory_clock_hz = 1e3 * attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
       .memory_bus_bits = 1.0 * attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
       .l2_bytes = 1.0 * attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)};
-  return {uuid_text(uuid), name.data(), ceilings_of(chip)};
+  return {uuid_text(uuid), name.data(), chip.architecture, chip.multiprocessors, ceilings_of(chip)};
 }
 
 Error unknown(int device, std::string happened) {
@@ -57,6 +57,8 @@ Result<DeviceIdentity> read_device_identity() {
 Json to_json(const DeviceIdentity& identity) {
   return {{"uuid", identity.uuid},
           {"name", identity.name},
+          {"architecture", identity.architecture},
+          {"multiprocessors", identity.multiprocessors},
           {"bytes_per_s", identity.ceilings.bytes_per_s},
           {"flops_per_s", identity.ceilings.flops_per_s},
           {"l2_bytes", identity.ceilings.l2_bytes}};
@@ -77,6 +79,8 @@ Result<DeviceIdentity> identify_device(const std::filesystem::path& worker, int 
     return DeviceIdentity{
         json.at("uuid").get<std::string>(),
         json.at("name").get<std::string>(),
+        json.at("architecture").get<int>(),
+        json.at("multiprocessors").get<int>(),
         {json.at("bytes_per_s").get<double>(), json.at("flops_per_s").get<double>(),
          json.at("l2_bytes").get<double>()}};
   } catch (const Json::exception& trouble) {

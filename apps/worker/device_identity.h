@@ -14,6 +14,8 @@ namespace kbeam {
 struct DeviceIdentity {
   std::string uuid;
   std::string name;
+  int architecture = 0;  // 90 for compute capability 9.0; 0: unknown
+  int multiprocessors = 0;
   DeviceCeilings ceilings;
 };
 

@@ -67,6 +67,7 @@ class DeviceSession {
     conductor.device = options_.device;
     conductor.device_uuid = identity_.uuid;
     conductor.pieces_s = options_.pieces_s - elapsed_s();
+    conductor.device_is = {identity_.name, identity_.architecture, identity_.multiprocessors};
     conductor.ceilings = identity_.ceilings;
     conductor.wrapper = options_.wrapper;
     conductor.weaknesses = weaknesses_;

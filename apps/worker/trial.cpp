@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "check/case_check.h"
+#include "measure/statistics.h"
 
 namespace kbeam {
 namespace {

@@ -141,6 +141,12 @@ static void walk(auto& visit, Is<StoppingRule> auto& rule) {
   visit("pairs_clear_ratio", rule.pairs_clear_ratio);
 }
 
+static void walk(auto& visit, Is<PlannedDevice> auto& device) {
+  visit("name", device.name);
+  visit("architecture", device.architecture);
+  visit("multiprocessors", device.multiprocessors);
+}
+
 static void walk(auto& visit, Is<TaskForm> auto& form) {
   auto& task = form.rest;
   visit("id", task.id);
@@ -156,11 +162,13 @@ static void walk(auto& visit, Is<TaskForm> auto& form) {
   visit("timed_cases", task.timed_cases);
   visit("rule", task.rule);
   visit("call_timeout_s", task.call_timeout_s);
+  visit("longest_call_s", task.longest_call_s);
   visit("noise", task.noise);
   visit("fixed_seed", task.fixed_seed);
   visit("secret_seed", task.secret_seed);
   visit("seal_key", task.seal_key);
   visit("device_hash", task.device_hash);
+  visit("planned_for", task.planned_for);
   visit("planner_sandbox", task.planner_sandbox);
 }
 

@@ -19,7 +19,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "measure/statistics.h"
+#include "measure/stopping_rule.h"
 #include "model/evaluation.h"
 #include "model/launch_plan.h"
 #include "model/problem.h"
@@ -51,7 +51,15 @@ enum class TaskKind {
   check,     // every check case once, in full
   compare,   // check cases, then pairs of candidate and reference on the timed cases
   plain,     // every check case once, outputs hashed, no timing: what a sanitizer watches
-  time_only  // trusted subjects: ceilings
+  time_only  // trusted subjects: baselines and ceilings; a case that cannot be timed is a check
+             // report that says why
+};
+
+// The device that plans were made for: on another one they may not fit, or fit badly.
+struct PlannedDevice {
+  std::string name;
+  int architecture = 0;  // 90 for compute capability 9.0
+  int multiprocessors = 0;
 };
 
 struct EvaluationTask {
@@ -68,11 +76,14 @@ struct EvaluationTask {
   std::vector<std::string> timed_cases;
   StoppingRule rule;
   double call_timeout_s = 10;
-  std::map<std::string, double> noise;      // case -> |median log-ratio| of the A/A control
+  // time_only, by case: a call that takes longer is of no interest and is not repeated.
+  std::map<std::string, double> longest_call_s;
+  std::map<std::string, double> noise;      // case -> how far the A/A control was from 1
   std::optional<std::uint64_t> fixed_seed;  // replays one recorded input
   std::uint64_t secret_seed = 0;  // mixed with the worker's own entropy where a verdict counts
   std::string seal_key;           // hexadecimal; results are sealed with it
   std::string device_hash;        // of the device description that the plans saw
+  PlannedDevice planned_for;      // what that description is of
   // Behind which the plans were made: the candidate's host code never runs anywhere else.
   SandboxLevel planner_sandbox = SandboxLevel::none;
 };

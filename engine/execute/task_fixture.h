@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "execute/evaluation_task.h"
+#include "measure/statistics.h"
 
 namespace kbeam {
 
@@ -71,6 +72,7 @@ inline TaskForTests task_for_tests(const std::filesystem::path& folder) {
   task.secret_seed = 0xfedcba9876543210;  // beyond the range of a signed number
   task.seal_key = "0123456789abcdef0123456789abcdef";
   task.device_hash = "88";
+  task.planned_for = {"NVIDIA H200", 90, 132};
   task.planner_sandbox = SandboxLevel::landlock_seccomp;
   made.files.images["ab12"] = folder / "image";
   made.files.problem_module = folder / "problem.so";

@@ -91,13 +91,15 @@ Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec&
         ErrorCode::bad_input, "rank the settings of baseline " + spec.name,
         fmt::format("its knobs span {} settings, more than {}", settings.size(), kMostSettings),
         "give its knobs fewer choices in " + spec.source.string()};
-  // What takes so much longer than the fastest so far is not waited for.
-  const auto longest_call_s = [&ranking](const Case& the_case) {
+  // What takes so much longer than the fastest so far is not repeated.
+  const auto longest_calls_s = [&] {
     constexpr double kHopeless = 4;
     constexpr double kLeast = 0.5;  // a first call pays for loading the library
-    constexpr double kMost = 10;
-    const Ranking::Entry* const fastest = ranking.fastest(the_case.name);
-    return fastest == nullptr ? kMost : std::clamp(kHopeless * fastest->ns * 1e-9, kLeast, kMost);
+    std::map<std::string, double> longest_s;
+    for (const Case& the_case : bench.problem.timed_cases())
+      if (const Ranking::Entry* const fastest = ranking.fastest(the_case.name))
+        longest_s[the_case.name] = std::max(kHopeless * fastest->ns * 1e-9, kLeast);
+    return longest_s;
   };
   std::string why_not;
   int ran = 0;
@@ -110,19 +112,19 @@ Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec&
                    failed->reason + "\n" + failed->log,
                    "install what it links, or mend " + spec.source.string()};
     const Subject subject = bench.builds.subject_of(candidate, candidate.id);
-    for (const Case& the_case : bench.problem.timed_cases()) {
-      const auto timed = bench.judge.time_trusted({.subject = subject,
-                                                   .the_case = the_case,
-                                                   .repeats = kChoiceRepeats,
-                                                   .threads = ranking.threads(),
-                                                   .longest_call_s = longest_call_s(the_case)});
+    const auto times = bench.judge.time_trusted({.subject = subject,
+                                                 .cases = bench.problem.timed_cases(),
+                                                 .repeats = kChoiceRepeats,
+                                                 .threads = ranking.threads(),
+                                                 .longest_call_s = longest_calls_s()});
+    for (const auto& [case_name, timed] : times) {
       if (!timed.ok()) {  // too slow here, or not made for this shape: another one is the baseline
         why_not = timed.failure.sentence;
         continue;
       }
       ++ran;
       for (const auto& [key, note] : timed.value->notes) facts.notes[key] = note;
-      ranking.add(the_case.name, {timed.value->median_ns, candidate});
+      ranking.add(case_name, {timed.value->median_ns, candidate});
     }
     bench.progress.attempt(fmt::format("baseline {} {} on {} thread{}", spec.name,
                                        describe_knobs(knobs), ranking.threads(),
@@ -163,13 +165,14 @@ Result<void> measure_ceilings(const MachineBench& bench, BaselineFacts& facts) {
       return Error{ErrorCode::bad_input, "build ceiling " + spec.name,
                    failed->reason + "\n" + failed->log,
                    "install what it links, or mend " + spec.source.string()};
-    for (const Case& the_case : bench.problem.timed_cases()) {
-      const auto timed =
-          bench.judge.time_trusted({.subject = bench.builds.subject_of(candidate, spec.name),
-                                    .the_case = the_case,
-                                    .repeats = kCeilingRepeats});
+    const auto times =
+        bench.judge.time_trusted({.subject = bench.builds.subject_of(candidate, spec.name),
+                                  .cases = bench.problem.timed_cases(),
+                                  .repeats = kCeilingRepeats,
+                                  .longest_call_s = {}});
+    for (const auto& [case_name, timed] : times) {
       if (!timed.ok()) continue;  // the report shows the ceilings that run here
-      CeilingFacts& ceiling = facts.ceilings[the_case.name];
+      CeilingFacts& ceiling = facts.ceilings[case_name];
       // The ceiling says how much work it did; the case would take its own share of that time.
       const auto work = [&](const char* key) {
         const auto found = timed.value->notes.find(key);

@@ -60,8 +60,8 @@ CudaJudge::CudaJudge(const Problem& problem, ProblemCode& code, CudaJudgeOptions
                      const Clock& clock)
     : problem_(problem), code_(code), options_(std::move(options)), clock_(clock) {}
 
-void CudaJudge::set_noise(const std::string& case_name, double aa_log_ratio_median) {
-  noise_[case_name] = aa_log_ratio_median;
+void CudaJudge::set_noise(const std::string& case_name, double aa_noise) {
+  noise_[case_name] = aa_noise;
 }
 
 void CudaJudge::set_floor(const std::string& case_name, double least_ns) {
@@ -230,35 +230,40 @@ MeasurementRules CudaJudge::rules() const {
   return device_rules();
 }
 
-Outcome<Judge::CeilingTime> CudaJudge::time_trusted(const TrustedRequest& asked) {
-  using Timed = Outcome<CeilingTime>;
-  const Case& the_case = asked.the_case;
+// All cases in one task: a worker and its context cost more than most calls.
+std::map<std::string, Outcome<Judge::CeilingTime>> CudaJudge::time_trusted(
+    const TrustedRequest& asked) {
+  std::map<std::string, Outcome<CeilingTime>> times;
+  const auto all_failed = [&](Verdict verdict, const std::string& sentence) {
+    for (const Case& the_case : asked.cases)
+      times[the_case.name] = {std::nullopt, {verdict, sentence}};
+    return times;
+  };
   TaskRequest request = request_for(TaskKind::time_only, asked.subject, Stage::manual);
-  request.call_timeout_s = std::min(options_.call_timeout_s, asked.longest_call_s);
   request.candidate.may_use_libraries = true;
-  request.timed_cases = {the_case};
+  request.timed_cases = asked.cases;
+  request.longest_call_s = asked.longest_call_s;
   request.rule = {.name = "time only", .pairs_per_process = asked.repeats, .processes = 1};
   std::error_code ignored;
   const std::filesystem::path images = options_.task_folder / "images";
   std::filesystem::create_directories(images, ignored);
-  const auto failed = [](Verdict verdict, const std::string& sentence) {
-    return Timed{std::nullopt, {verdict, sentence}};
-  };
   const Result<AssembledTask> assembled = assemble_task(request, images);
-  if (!assembled.ok()) return failed(Verdict::engine_failed, assembled.error().text());
-  if (assembled->refused) return failed(assembled->refused->verdict, assembled->refused->reason);
+  if (!assembled.ok()) return all_failed(Verdict::engine_failed, assembled.error().text());
+  if (assembled->refused)
+    return all_failed(assembled->refused->verdict, assembled->refused->reason);
   const Result<TaskResult> result = run_task(*assembled, options_.screen_timeout_s);
-  if (!result.ok()) return failed(Verdict::engine_failed, result.error().text());
-  const auto time = result->case_ns.find(the_case.name);
-  if (time == result->case_ns.end())
-    return failed(result->evaluation.verdict, result->evaluation.reason);
-  CeilingTime ceiling{time->second, time->second, {}};
-  const auto least = result->case_least_ns.find(the_case.name);
-  if (least != result->case_least_ns.end()) ceiling.least_ns = least->second;
-  // What the plan noted, such as the work that a ceiling does.
-  const std::string& plan_hash = assembled->task.candidate.plan_of_case.at(the_case.name);
-  ceiling.notes = assembled->files.plans.at(plan_hash).notes;
-  return Timed{ceiling, {}};
+  if (!result.ok()) return all_failed(Verdict::engine_failed, result.error().text());
+  all_failed(result->evaluation.verdict, result->evaluation.reason);
+  for (const CheckReport& report : result->evaluation.checks)
+    times[report.case_name] = {std::nullopt, {report.verdict, report.sentence}};
+  for (const auto& [case_name, median_ns] : result->case_ns) {
+    // What the plan noted, such as the work that a ceiling does.
+    const std::string& plan_hash = assembled->task.candidate.plan_of_case.at(case_name);
+    times[case_name] = {CeilingTime{median_ns, result->case_least_ns.at(case_name),
+                                    assembled->files.plans.at(plan_hash).notes},
+                        {}};
+  }
+  return times;
 }
 
 }  // namespace kbeam

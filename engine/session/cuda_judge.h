@@ -46,9 +46,9 @@ class CudaJudge final : public Judge {
                     const std::vector<Case>& check_cases,
                     const std::vector<Case>& timed_cases) override;
   Evaluation compare(const CompareRequest& request) override;
-  Outcome<CeilingTime> time_trusted(const TrustedRequest& request) override;
+  std::map<std::string, Outcome<CeilingTime>> time_trusted(const TrustedRequest& request) override;
   MeasurementRules rules() const override;
-  void set_noise(const std::string& case_name, double aa_log_ratio_median) override;
+  void set_noise(const std::string& case_name, double aa_noise) override;
   void set_floor(const std::string& case_name, double least_ns) override;
 
  private:

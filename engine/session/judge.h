@@ -3,11 +3,12 @@
 // from again. How and where it runs is the target's business (cpu_judge.h, cuda_judge.h).
 #pragma once
 
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "measure/statistics.h"
+#include "measure/stopping_rule.h"
 #include "model/evaluation.h"
 #include "model/problem.h"
 #include "session/subject.h"
@@ -23,6 +24,8 @@ struct CompareRequest {
   StoppingRule rule;
   Stage stage = Stage::manual;
   int threads = 1;
+  // A sequential rule takes another look only if it is likely to end within so many seconds.
+  double most_s = std::numeric_limits<double>::infinity();
 };
 
 class Judge {
@@ -38,11 +41,11 @@ class Judge {
                             const std::vector<Case>& check_cases,
                             const std::vector<Case>& timed_cases) = 0;
 
-  // Fresh processes on both sides, `rule.processes` times, with new base inputs each time.
+  // Fresh processes on both sides, as often as the rule asks, with new base inputs each time.
   virtual Evaluation compare(const CompareRequest& request) = 0;
 
-  // The median time of trusted code (a ceiling, a baseline to choose from), unchecked, and what its
-  // plan noted.
+  // The median times of trusted code (a ceiling, a baseline to choose from), unchecked, and what
+  // its plan noted; by case, each of them there.
   struct CeilingTime {
     double median_ns = 0;
     double least_ns = 0;
@@ -50,20 +53,21 @@ class Judge {
   };
   struct TrustedRequest {
     const Subject& subject;
-    const Case& the_case;
+    std::vector<Case> cases;
     int repeats = 3;
     int threads = 1;
-    // A call that takes longer is of no interest: the judge may end it.
-    double longest_call_s = 10;
+    // By case: a call that takes longer is of no interest and is not repeated.
+    std::map<std::string, double> longest_call_s;
   };
-  virtual Outcome<CeilingTime> time_trusted(const TrustedRequest& request) = 0;
+  virtual std::map<std::string, Outcome<CeilingTime>> time_trusted(
+      const TrustedRequest& request) = 0;
 
   // How many pairs each stage takes on this target.
   virtual MeasurementRules rules() const = 0;
 
-  // |median log-ratio| of identical subjects on a case, once an A/A control has been run: widens
-  // delta.
-  virtual void set_noise(const std::string& case_name, double aa_log_ratio_median) = 0;
+  // How far from 1 identical subjects were seen to be on a case, once an A/A control has been run:
+  // widens delta.
+  virtual void set_noise(const std::string& case_name, double aa_noise) = 0;
   // A median below this is not believed: below_physics_floor.
   virtual void set_floor(const std::string& case_name, double least_ns) = 0;
 };

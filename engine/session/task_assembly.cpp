@@ -79,11 +79,14 @@ class Assembly {
     for (const Case& one : request_.timed_cases) task.timed_cases.push_back(one.name);
     task.rule = request_.rule;
     task.call_timeout_s = request_.call_timeout_s;
+    task.longest_call_s = request_.longest_call_s;
     task.noise = request_.noise;
     task.fixed_seed = request_.fixed_seed;
     task.secret_seed = random_bits();
     task.seal_key = random_key();
     task.device_hash = device.hash;
+    task.planned_for = {device.name, static_cast<int>(device.device.architecture),
+                        static_cast<int>(device.device.multiprocessors)};
     task.planner_sandbox = best_sandbox();  // the planner takes the strongest there is
     return {};
   }

@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "execute/evaluation_task.h"
-#include "measure/statistics.h"
+#include "measure/stopping_rule.h"
 #include "model/candidate.h"
 #include "model/evaluation.h"
 #include "model/problem.h"
@@ -54,6 +54,7 @@ struct TaskRequest {
   Stage stage = Stage::manual;
   StoppingRule rule;
   double call_timeout_s = 10;
+  std::map<std::string, double> longest_call_s;  // time_only, by case
   std::map<std::string, double> noise;
   std::optional<std::uint64_t> fixed_seed;
   bool allow_conditions = true;  // false where the plan must be able to ship

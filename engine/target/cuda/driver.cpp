@@ -19,20 +19,16 @@ Result<std::unique_ptr<Driver>> Driver::load() {
     const char* reason = ::dlerror();
     return no_driver(reason == nullptr ? "it cannot be loaded" : reason);
   }
-  const auto find =
-      reinterpret_cast<decltype(&::cuGetProcAddress)>(::dlsym(library, "cuGetProcAddress_v2"));
-  if (find == nullptr) return no_driver("it has no cuGetProcAddress_v2: the driver is too old");
   DriverTable table;
   std::string missing;
-  const auto resolve = [&](auto& pointer, const char* name) {
-    void* address = nullptr;
-    CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    if (find(name, &address, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, &status) != CUDA_SUCCESS ||
-        status != CU_GET_PROC_ADDRESS_SUCCESS || address == nullptr)
-      missing += std::string(missing.empty() ? "" : ", ") + name;
+  const auto resolve = [&](auto& pointer, const char* symbol) {
+    void* const address = ::dlsym(library, symbol);
+    if (address == nullptr) missing += std::string(missing.empty() ? "" : ", ") + symbol;
     pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(address);
   };
-#define KBEAM_RESOLVE_CALL(name) resolve(table.name, #name);
+  // cuGetProcAddress would not do: it answers with the newest form of a call, whose parameters may
+  // be others than cuda.h declares under that name (cuCtxSynchronize since CUDA 13).
+#define KBEAM_RESOLVE_CALL(name) resolve(table.name, KBEAM_DRIVER_SYMBOL(name));
   KBEAM_DRIVER_CALLS(KBEAM_RESOLVE_CALL)
 #undef KBEAM_RESOLVE_CALL
   if (!missing.empty()) return no_driver("it lacks " + missing);

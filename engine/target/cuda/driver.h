@@ -80,6 +80,10 @@ namespace kbeam {
   X(cuGraphUpload)                               \
   X(cuGraphLaunch)
 
+// The symbol that a declaration of cuda.h stands for: cuMemFree is cuMemFree_v2 there, by a macro.
+#define KBEAM_DRIVER_SYMBOL(name) KBEAM_DRIVER_TEXT(name)
+#define KBEAM_DRIVER_TEXT(symbol) #symbol
+
 struct DriverTable {
 #define KBEAM_DECLARE_CALL(name) decltype(&::name) name = nullptr;
   KBEAM_DRIVER_CALLS(KBEAM_DECLARE_CALL)

@@ -23,10 +23,12 @@ kbeam_module(cuda_seat
           seat_channel.cpp seat_kernels.cpp seat_layout.cpp seat_messages.cpp seat_process.cpp seat_refusal.cpp
           seat_server.cpp seat_session.cpp seat_session_call.cpp self_test.cpp self_test_plans.cpp
   LINKS kbeam_model kbeam_base kbeam_contract fmt::fmt Threads::Threads ${CMAKE_DL_LIBS}
-  TESTS call_findings_test.cpp device_memory_test.cpp figures_test.cpp graph_replay_test.cpp nvml_test.cpp seat_messages_test.cpp
+  TESTS call_findings_test.cpp device_memory_test.cpp driver_test.cpp figures_test.cpp graph_replay_test.cpp nvml_test.cpp seat_messages_test.cpp
         seat_process_test.cpp seat_session_test.cpp
 )
 target_include_directories(kbeam_cuda_seat SYSTEM PUBLIC ${KBEAM_CUDA_INCLUDE})
+set_source_files_properties(driver_test.cpp PROPERTIES
+  COMPILE_DEFINITIONS "KBEAM_CUDA_STUB=\"${KBEAM_CUDA_INCLUDE}/../lib64/stubs/libcuda.so\"")
 set_source_files_properties(embedded_images.cpp PROPERTIES
   OBJECT_DEPENDS "${seat_kernels};${self_test}"
   COMPILE_DEFINITIONS "KBEAM_SEAT_IMAGE=\"${seat_kernels}\";KBEAM_SELF_TEST_IMAGE=\"${self_test}\"")
