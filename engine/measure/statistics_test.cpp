@@ -93,6 +93,29 @@ TEST(SummarisePairs, IsAmbiguousWhenFreshProcessesDisagree) {
   EXPECT_EQ(summary.comparison, Comparison::ambiguous);
 }
 
+// What fresh processes differ by is worth as many observations as there are processes, however many
+// pairs each took.
+TEST(SummarisePairs, RarelyCallsIdenticalKernelsFasterWhereProcessesDiffer) {
+  std::mt19937_64 random(11);
+  std::normal_distribution<double> normal;
+  int called = 0;
+  constexpr int kTrials = 1000;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    PairedSamples samples;
+    for (int process = 0; process < 6; ++process) {
+      const double of_process = 0.02 * normal(random);
+      for (int pair = 0; pair < 10; ++pair) {
+        samples.candidate_ns.push_back(1e6);
+        samples.reference_ns.push_back(1e6 * std::exp(of_process + 0.01 * normal(random)));
+        samples.candidate_first.push_back(0);
+        samples.process.push_back(process);
+      }
+    }
+    called += summarise_pairs(samples, 0.99, 0).comparison == Comparison::faster ? 1 : 0;
+  }
+  EXPECT_LE(called, kTrials / 100);
+}
+
 TEST(GeometricMean, IsUnknownForNothing) {
   EXPECT_TRUE(std::isnan(geometric_mean({})));
   EXPECT_DOUBLE_EQ(geometric_mean(std::vector<double>{2, 8}), 4);
@@ -111,47 +134,25 @@ TEST(SummariseCases, BracketsTheGeometricMeanAndRepeats) {
 
 TEST(NoiseFloor, IsTheLargestOfItsTerms) {
   EXPECT_DOUBLE_EQ(noise_floor(0, 0, 1e6), 0.005);
-  EXPECT_DOUBLE_EQ(noise_floor(-0.02, 0, 1e6), 0.04);
+  EXPECT_DOUBLE_EQ(noise_floor(0.02, 0, 1e6), 0.02);
   EXPECT_DOUBLE_EQ(noise_floor(0, 10'000, 1e6), 0.02);
 }
 
-Measurement measured(double speedup, double low, double high) {
-  Measurement measurement;
-  measurement.summary.speedup = speedup;
-  measurement.summary.low = low;
-  measurement.summary.high = high;
-  return measurement;
+TEST(AaNoise, IsTheFartherEndOfTheIntervalOrTheFarthestPairOfAFew) {
+  const PairedSamples control = pairs_with_ratio(1.01, 31, 0.01, 4);
+  const PairedSummary summary = summarise_pairs(control, 0.99, 0);
+  EXPECT_DOUBLE_EQ(aa_noise(control, 0.99),
+                   std::max(std::abs(std::log(summary.low)), std::abs(std::log(summary.high))));
+  const PairedSamples few{{100, 100, 100}, {100, 110, 99}, {0, 0, 0}, {0, 0, 0}};
+  EXPECT_DOUBLE_EQ(aa_noise(few, 0.99), std::log(1.1));
 }
 
-TEST(MayEndEarly, OnlyWhenEveryCaseIsClear) {
-  const StoppingRule rule{.name = "test", .clear_ratio = 1.1};
-  EXPECT_TRUE(may_end_early(rule, std::vector{measured(1.3, 1.2, 1.4), measured(0.5, 0.4, 0.6)}));
-  EXPECT_FALSE(may_end_early(rule, std::vector{measured(1.3, 1.2, 1.4), measured(1.2, 1.05, 1.3)}));
-  EXPECT_FALSE(may_end_early(rule, {}));
-}
-
-TEST(MayEndEarly, OnlyWhenNoCaseCanStillWin) {
-  const StoppingRule rule{.name = "test", .futile_speedup = 1.005};
-  EXPECT_TRUE(may_end_early(rule, std::vector{measured(1.0, 0.9, 1.1), measured(0.99, 0.9, 1.1)}));
-  EXPECT_FALSE(may_end_early(rule, std::vector{measured(1.0, 0.9, 1.1), measured(1.02, 0.9, 1.1)}));
-}
-
-TEST(MayEndEarly, NeverByDefault) {
-  EXPECT_FALSE(may_end_early({.name = "plain"}, std::vector{measured(9, 8, 10)}));
-}
-
-TEST(Statistics, pairs_are_skipped_only_when_every_one_is_clear_the_same_way) {
-  StoppingRule rule{.name = "r", .pairs_when_clear = 3, .pairs_clear_ratio = 2};
-  const auto skips = [&](std::vector<double> candidate, std::vector<double> reference) {
-    return may_skip_pairs(rule, {std::move(candidate), std::move(reference), {}, {}});
-  };
-  EXPECT_TRUE(skips({1, 1, 1}, {2.1, 3, 4}));
-  EXPECT_TRUE(skips({5, 5, 5}, {2, 1, 1}));
-  EXPECT_FALSE(skips({1, 1}, {3, 3}));
-  EXPECT_FALSE(skips({1, 1, 1}, {3, 3, 1.9}));
-  EXPECT_FALSE(skips({1, 1, 9}, {3, 3, 1}));
-  rule.pairs_when_clear = 0;
-  EXPECT_FALSE(skips({1, 1, 1}, {9, 9, 9}));
+TEST(StudentQuantile, AgreesWithTables) {
+  EXPECT_NEAR(student_quantile(0.95, 1), 12.706, 1e-3);
+  EXPECT_NEAR(student_quantile(0.99, 2), 9.925, 1e-3);
+  EXPECT_NEAR(student_quantile(0.99, 5), 4.032, 1e-3);
+  EXPECT_NEAR(student_quantile(0.999, 10), 4.587, 1e-3);
+  EXPECT_NEAR(student_quantile(0.95, 23), 2.069, 1e-3);
 }
 
 }  // namespace
