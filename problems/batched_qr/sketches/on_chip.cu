@@ -40,7 +40,7 @@ __device__ __forceinline__ void barrier_wait(std::uint64_t* barrier) {
   std::uint32_t done = 0;
   while (!done)
     asm volatile(
-        "{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;"
+        "{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;"
         " selp.u32 %0, 1, 0, p;}"
         : "=r"(done)
         : "r"(shared_address(barrier))
@@ -112,6 +112,12 @@ __device__ __forceinline__ float reciprocal_root(float x) {
   return r;
 }
 // --- end of instructions ---
+
+// The compiler knows that the result of a sum over a warp is the same in all lanes. Without that it
+// guards every exchange that depends on the warp's number against lanes that might be elsewhere.
+__device__ __forceinline__ int warp_number() {
+  return static_cast<int>(warp_most(threadIdx.x / 32));
+}
 
 // The power of two that brings `most` near 1, and its inverse; both are normal numbers.
 struct Scale {
@@ -239,7 +245,7 @@ template <int kRows>
 __global__ void __launch_bounds__(256)
     factor_in_warp(const float* a, float* h, float* tau, int batch, int m, int n) {
   extern __shared__ float4 shared_memory[];
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int warp = warp_number(), lane = threadIdx.x % 32;
   const int matrix = blockIdx.x * (blockDim.x / 32) + warp;
   if (matrix >= batch) return;
   WarpSteps<kRows> s;
@@ -645,7 +651,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   ColumnWarp<kQ> w = make_warp<kQ>({a, h, tau}, shape, blockIdx.x / ranks);
   w.rank = rank, w.ranks = ranks;
   const int first_here = rank * shape.warps * kColumns;
-  w.load(first_here + threadIdx.x / 32 * kColumns);
+  w.load(first_here + warp_number() * kColumns);
   w.bars = reinterpret_cast<std::uint64_t*>(shared_memory);
   w.slots = reinterpret_cast<float*>(w.bars + (shape.reflectors + 1) / 2 * 2);
   for (int i = threadIdx.x; i < shape.reflectors; i += blockDim.x) {
@@ -666,7 +672,7 @@ __global__ void __launch_bounds__(128, 2)
   const int warps = (shape.n - shape.stored + kColumns - 1) / kColumns;
   const int blocks = (warps + 3) / 4;
   ColumnWarp<kQ> w = make_warp<kQ>({a, h, tau}, shape, blockIdx.x / blocks);
-  const int warp = blockIdx.x % blocks * 4 + threadIdx.x / 32;
+  const int warp = blockIdx.x % blocks * 4 + warp_number();
   if (warp >= warps) return;
   w.load(shape.stored + warp * kColumns);
   w.bring_in_range();
