@@ -18,8 +18,9 @@ endif()
 
 set(KBEAM_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
 function(kbeam_embed_text target file name)
-  set(input ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-  set(output ${CMAKE_CURRENT_BINARY_DIR}/${file}.cpp)
+  get_filename_component(input ${file} ABSOLUTE)
+  get_filename_component(leaf ${file} NAME)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/${leaf}.cpp)
   add_custom_command(OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -DINPUT=${input} -DOUTPUT=${output} -DNAME=${name} -P ${KBEAM_EMBED_SCRIPT}
     DEPENDS ${input} ${KBEAM_EMBED_SCRIPT} VERBATIM)

@@ -48,21 +48,25 @@ Result<std::optional<Evaluation>> build(BenchTools& tools, const Candidate& cand
   return std::optional<Evaluation>(std::move(evaluation));
 }
 
-// Private cases answer with pass or fail alone.
+void print_pool(const char* word, const std::optional<PoolResult>& pool) {
+  if (!pool || pool->cases == 0) return;
+  fmt::print("  {:<8} {} of {} cases passed", word, pool->passed, pool->cases);
+  if (pool->speedup) fmt::print(", {:.3f}x", *pool->speedup);
+  fmt::print("\n");
+}
+
+// Private cases answer with pass or fail alone, all of them together.
 void print_checks(const Problem& problem, const Evaluation& evaluation) {
-  int passed_in_private = 0;
   for (const CheckReport& report : evaluation.checks) {
     const Case* const the_case = problem.find_case(report.case_name);
-    if (the_case != nullptr && the_case->pool != Pool::public_pool) {
-      passed_in_private += report.verdict == Verdict::accepted ? 1 : 0;
-      continue;
-    }
+    if (the_case == nullptr || the_case->pool != Pool::public_pool) continue;
     fmt::print("  {:<28} {:<12}", report.case_name, to_string(report.verdict));
     for (const CheckFigure& figure : report.figures)
       fmt::print("  {} {:.3g} of {:.3g} {}", figure.name, figure.value, figure.limit, figure.unit);
     fmt::print("\n");
   }
-  if (passed_in_private > 0) fmt::print("  and {} private cases passed\n", passed_in_private);
+  print_pool("public", evaluation.public_pool);
+  print_pool("private", evaluation.private_pool);
 }
 
 void print_measurements(const Evaluation& evaluation) {

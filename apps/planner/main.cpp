@@ -104,10 +104,15 @@ void report_forbidden_call(int, siginfo_t* about, void*) {
 }
 
 // Loading may open libraries; afterwards nothing is opened, mapped for execution or started.
-void install(runner::Phase phase) {
-  if (!defence_is_on(Defence::system_call_filter)) return;
-  const auto filter = runner::make_filter(phase, runner::Libraries::none);
-  if (filter.empty() || !runner::install_filter(filter)) give_up();
+// Returns the filter for what comes after loading; null where there is none.
+const sock_fprog* fence_loading() {
+  if (!defence_is_on(Defence::system_call_filter)) return nullptr;
+  const sock_fprog* const running =
+      runner::guard_filter(runner::make_filter(runner::Phase::running, runner::Libraries::none));
+  if (running == nullptr || !runner::install_filter(runner::make_filter(
+                                runner::Phase::loading, runner::Libraries::none, running)))
+    give_up();
+  return running;
 }
 
 void answer(const Work& work, std::size_t position, kbeam_cuda_plan_function* function) {
@@ -134,8 +139,7 @@ int run(int descriptor) {
   sigaction(SIGSYS, &action, nullptr);
   // Both programs are made before anything foreign is here: making them needs calls that the first
   // one refuses.
-  const auto running = runner::make_filter(runner::Phase::running, runner::Libraries::none);
-  install(runner::Phase::loading);
+  const sock_fprog* const running = fence_loading();
   write_frame(wire::kReady, 0, "");
 
   void* const module = dlopen(work.module.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -143,9 +147,7 @@ int run(int descriptor) {
     write_frame(wire::kCannotLoad, 0, dlerror());
     return 0;
   }
-  if (defence_is_on(Defence::system_call_filter) &&
-      (running.empty() || !runner::install_filter(running)))
-    give_up();
+  if (running != nullptr && !runner::install_filter(*running)) give_up();
   write_frame(wire::kLoaded, 0, "");
   for (std::size_t i = 0; i < work.order.size(); ++i) {
     const std::string& name = work.requests[work.order[i]].entry_name;

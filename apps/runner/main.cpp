@@ -56,15 +56,18 @@ void stop() {
 
 struct Filters {
   std::vector<sock_filter> loading;
-  std::vector<sock_filter> running;
+  const sock_fprog* running = nullptr;
 };
 
 Filters make_filters(const control::Settings& settings) {
   if (settings.filter_system_calls == 0) return {};
   const Libraries libraries =
       settings.may_use_libraries != 0 ? Libraries::allowed : Libraries::none;
-  Filters filters{make_filter(Phase::loading, libraries), make_filter(Phase::running, libraries)};
-  if (filters.loading.empty() || filters.running.empty()) give_up("build the system call filter");
+  Filters filters;
+  filters.running = guard_filter(make_filter(Phase::running, libraries));
+  if (filters.running == nullptr) give_up("keep the second system call filter out of reach");
+  filters.loading = make_filter(Phase::loading, libraries, filters.running);
+  if (filters.loading.empty()) give_up("build the system call filter");
   return filters;
 }
 
@@ -95,7 +98,7 @@ Filters make_filters(const control::Settings& settings) {
 
   const std::uint64_t sequence = page.request.sequence;
   const bool loaded = host.load();
-  if (loaded && page.settings.filter_system_calls != 0 && !install_filter(filters.running))
+  if (loaded && page.settings.filter_system_calls != 0 && !install_filter(*filters.running))
     give_up("install the second system call filter");
   page.reply.status = loaded ? control::Status::done : control::Status::cannot_load;
   page.reply.sequence = sequence;

@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <new>
 
 namespace kbeam::runner {
 namespace {
@@ -20,6 +23,13 @@ constexpr std::uint32_t kAllow = SCMP_ACT_ALLOW;
 constexpr int kWriteFlags = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
 constexpr int kRequestTilePermission = 0x1023;  // arch_prctl: AMX kernels ask for their registers
 constexpr int kGetTilePermission = 0x1022;
+// The kernel maps nothing so low by itself; whoever may not go below the end cannot touch it.
+constexpr std::uintptr_t kGuardedBegin = 0x10000;
+constexpr std::uintptr_t kGuardedEnd = 0x30000;
+constexpr std::size_t kProgramOffset = 64;  // behind the sock_fprog that points to it
+// SPEC_ALLOW: older kernels otherwise switch off speculative store bypass in a filtered process,
+// and the candidate would be measured on a slower processor than its users have.
+constexpr unsigned long kInstallFlags = SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
 
 // Computing, memory without execution, sleeping, looking at oneself, printing, ending.
 constexpr int kAlways[] = {
@@ -136,6 +146,59 @@ void add_memory(Builder& builder, Phase phase) {
     builder.add(kAllow, SCMP_SYS(mmap), bits(2, PROT_EXEC | PROT_WRITE, PROT_EXEC));
 }
 
+// Instructions ahead of a program: every call that could reach below kGuardedEnd is trapped, all
+// others go on to the program. By hand, because libseccomp takes forever over these comparisons.
+class GuardProgram {
+ public:
+  std::vector<sock_filter> before(const std::vector<sock_filter>& program) {
+    for (const int call : {SYS_munmap, SYS_mprotect}) on_call(call, [&] { keep_above(0); });
+    on_call(SYS_mremap, [&] {
+      keep_above(0);
+      load_low(3);
+      // Where it is not told to, the kernel moves nothing down there.
+      add(BPF_JMP | BPF_JSET | BPF_K, MREMAP_FIXED, 0, kKeepAboveSteps);
+      keep_above(4);
+    });
+    on_call(SYS_mmap, [&] {
+      load_low(3);
+      add(BPF_JMP | BPF_JSET | BPF_K, MAP_FIXED, 0, kKeepAboveSteps);
+      keep_above(0);
+    });
+    code_.insert(code_.end(), program.begin(), program.end());
+    return std::move(code_);
+  }
+
+ private:
+  static constexpr std::uint8_t kKeepAboveSteps = 5;
+
+  void add(int code, std::uint32_t operand, std::uint8_t if_true = 0, std::uint8_t if_false = 0) {
+    code_.push_back({static_cast<std::uint16_t>(code), if_true, if_false, operand});
+  }
+  static std::uint32_t argument(unsigned index) {  // its low half; the high one follows
+    return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * index);
+  }
+  void load_low(unsigned index) { add(BPF_LD | BPF_W | BPF_ABS, argument(index)); }
+
+  template <typename Body>
+  void on_call(int call, const Body& body) {
+    add(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr));
+    const std::size_t jump = code_.size();
+    add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(call));
+    body();
+    code_[jump].jf = static_cast<std::uint8_t>(code_.size() - jump - 1);
+  }
+  // Goes on when the argument is an address above the guarded ones.
+  void keep_above(unsigned index) {
+    add(BPF_LD | BPF_W | BPF_ABS, argument(index) + 4);
+    add(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3);
+    load_low(index);
+    add(BPF_JMP | BPF_JGE | BPF_K, kGuardedEnd, 1, 0);
+    add(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
+  }
+
+  std::vector<sock_filter> code_;
+};
+
 void add_files(Builder& builder, Phase phase, Libraries libraries) {
   // A read that would be refused anyway gets an error, because libraries ask politely; a write ends
   // the process.
@@ -163,28 +226,41 @@ void add_signals(Builder& builder) {
 
 }  // namespace
 
-std::vector<sock_filter> make_filter(Phase phase, Libraries libraries) {
+std::vector<sock_filter> make_filter(Phase phase, Libraries libraries, const sock_fprog* next) {
   Builder builder;
   builder.allow_all(kAlways);
   add_memory(builder, phase);
   add_files(builder, phase, libraries);
   add_signals(builder);
   if (libraries == Libraries::allowed) builder.allow_all(kForLibraries);
-  // The second filter is installed under the first. A candidate that installs one of its own only
-  // fences itself in.
-  if (phase == Phase::loading)
-    builder.add(kAllow, SCMP_SYS(seccomp), equal(0, SECCOMP_SET_MODE_FILTER));
-  return builder.program();
+  if (phase == Phase::loading && next != nullptr)
+    builder.add(kAllow, SCMP_SYS(seccomp), equal(0, SECCOMP_SET_MODE_FILTER),
+                equal(1, kInstallFlags), equal(2, reinterpret_cast<std::uintptr_t>(next)));
+  const std::vector<sock_filter> program = builder.program();
+  return program.empty() ? program : GuardProgram().before(program);
+}
+
+const sock_fprog* guard_filter(const std::vector<sock_filter>& filter) {
+  const std::size_t bytes = filter.size() * sizeof(sock_filter);
+  if (filter.empty() || kProgramOffset + bytes > kGuardedEnd - kGuardedBegin) return nullptr;
+  void* const place = reinterpret_cast<void*>(kGuardedBegin);
+  void* const memory = mmap(place, kGuardedEnd - kGuardedBegin, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (memory != place) return nullptr;
+  auto* const code = reinterpret_cast<sock_filter*>(kGuardedBegin + kProgramOffset);
+  std::memcpy(code, filter.data(), bytes);
+  auto* const program = new (memory) sock_fprog{static_cast<unsigned short>(filter.size()), code};
+  return mprotect(memory, kGuardedEnd - kGuardedBegin, PROT_READ) == 0 ? program : nullptr;
+}
+
+bool install_filter(const sock_fprog& program) {
+  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, kInstallFlags, &program) == 0;
 }
 
 bool install_filter(const std::vector<sock_filter>& filter) {
   if (filter.empty()) return false;
-  sock_fprog program{static_cast<unsigned short>(filter.size()),
-                     const_cast<sock_filter*>(filter.data())};
-  // SPEC_ALLOW: older kernels otherwise switch off speculative store bypass in a filtered process,
-  // and the candidate would be measured on a slower processor than its users have.
-  const unsigned long flags = SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
-  return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0;
+  return install_filter(sock_fprog{static_cast<unsigned short>(filter.size()),
+                                   const_cast<sock_filter*>(filter.data())});
 }
 
 }  // namespace kbeam::runner

@@ -40,6 +40,10 @@ enum class Defence {
   private_cases,
   private_silence,
   nan_fails_closed,
+  sealed_cases,
+  repeatability_gate,
+  memory_gate,
+  thread_gate,
   // around a plan for a GPU
   one_image,
   device_variables,
@@ -56,8 +60,10 @@ enum class Defence {
   random_addresses,
   replays_checked,
   host_clock,
-  cold_cache,
+  unpinned_cache,
   own_inputs,
+  local_scrub,
+  device_heap,
 };
 
 #if defined(KBEAM_TEST_DEFENCES)

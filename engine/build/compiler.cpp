@@ -25,6 +25,7 @@
 #include "build/source_rules.h"
 #include "build/source_scan.h"
 #include "build/toolchain.h"
+#include "build/watched_build.h"
 
 namespace kbeam {
 namespace {
@@ -105,6 +106,7 @@ class GccCompiler final : public Compiler {
   }
 
   Result<Artifact> build(const BuildRequest& request) override;
+  Result<WatchedBuild> build_watched(const BuildRequest& request, Watch watch) override;
   Result<fs::path> build_problem(const fs::path& code) override;
   const std::string& version() const override { return toolchain_.version; }
   Result<std::string> cuda_version() override;
@@ -126,6 +128,8 @@ class GccCompiler final : public Compiler {
   Result<fs::path> build_cuda_problem(const fs::path& source);
   Result<fs::path> keep_problem(CacheDraft draft, const fs::path& source, Built built);
   Result<Built> compile_in(const fs::path& folder, const BuildRequest& request);
+  Result<ProcessOutcome> compile_object(const fs::path& folder, const BuildRequest& request);
+  Result<Built> compile_watched(const fs::path& folder, const BuildRequest& request, Watch watch);
   Result<Built> link_in(const fs::path& folder, const Words& libraries, std::string log) const;
   enum class Urgency { awaited, ahead };  // somebody waits for it; built ahead of a measurement
   Result<ProcessOutcome> run(Words arguments, const fs::path& folder, std::vector<fs::path> read,
@@ -288,11 +292,8 @@ Result<Artifact> GccCompiler::build_new(const std::string& key, const BuildReque
   return cache_.keep(std::move(draft), std::move(built.artifact));
 }
 
-Result<Built> GccCompiler::compile_in(const fs::path& folder, const BuildRequest& request) {
-  if (language_of(request.source_name) == SourceLanguage::cuda) {
-    ASSIGN_OR_RETURN(const CudaBuild* const build, cuda());
-    return build->build_candidate(folder, request);
-  }
+Result<ProcessOutcome> GccCompiler::compile_object(const fs::path& folder,
+                                                   const BuildRequest& request) {
   ASSIGN_OR_RETURN(const Prelude prelude, prelude_for(request.flags));
   RETURN_IF_ERROR(write_file(folder / kSourceName, request.source));
   Words arguments = language_flags();
@@ -303,8 +304,61 @@ Result<Built> GccCompiler::compile_in(const fs::path& folder, const BuildRequest
   append(arguments, {"-c", kSourceName, "-o", kObjectName});
   std::vector<fs::path> read = prelude.folders;
   read.push_back(options_.contract_include);
-  ASSIGN_OR_RETURN(ProcessOutcome outcome,
-                   run(std::move(arguments), folder, std::move(read), urgency_of(request.link)));
+  return run(std::move(arguments), folder, std::move(read), urgency_of(request.link));
+}
+
+Result<WatchedBuild> GccCompiler::build_watched(const BuildRequest& request, Watch watch) {
+  BuildRequest watched = request;
+  append(watched.flags, watch_flags(watch));
+  ASSIGN_OR_RETURN(const std::string plain_key, key_of(watched));
+  const std::string key = Hasher().field("watched 1").field(plain_key).hex();
+  WatchedBuild build;
+  ASSIGN_OR_RETURN(build.host, make_watch_host({.toolchain = toolchain_,
+                                                .sandbox = sandbox_,
+                                                .cache = BuildCache(options_.cache / "watch"),
+                                                .contract_include = options_.contract_include,
+                                                .contract_hash = contract_hash_},
+                                               watch));
+  if (const auto known = cache_.find(key)) {
+    build.artifact = *known;
+  } else {
+    ASSIGN_OR_RETURN(CacheDraft draft, cache_.start());
+    ASSIGN_OR_RETURN(Built built, compile_watched(draft.folder(), watched, watch));
+    built.artifact.key = key;
+    built.artifact.log = printable(built.artifact.log);
+    built.artifact.reason = printable(built.artifact.reason);
+    if (built.repeatable) {
+      ASSIGN_OR_RETURN(build.artifact, cache_.keep(std::move(draft), std::move(built.artifact)));
+    } else {
+      build.artifact = std::move(built.artifact);
+    }
+  }
+  show_name(build.artifact, request.source_name);
+  return build;
+}
+
+Result<Built> GccCompiler::compile_watched(const fs::path& folder, const BuildRequest& request,
+                                           Watch watch) {
+  ASSIGN_OR_RETURN(ProcessOutcome compiled, compile_object(folder, request));
+  if (compiled.exit_code != 0) return not_built(std::move(compiled), options_.limits);
+  // What the sanitizer's calls are bound to is in the host.
+  Words arguments = {"-shared", "-o", BuildCache::kModuleName, kObjectName};
+  append(arguments, watch_flags(watch));
+  ASSIGN_OR_RETURN(ProcessOutcome linked,
+                   run(std::move(arguments), folder, {}, urgency_of(request.link)));
+  if (linked.exit_code != 0) return not_built(std::move(linked), options_.limits);
+  ASSIGN_OR_RETURN(const std::string module, read_file(folder / BuildCache::kModuleName));
+  return Built{.artifact = {.verdict = Verdict::accepted,
+                            .log = compiled.output + linked.output,
+                            .object_hash = hash_of_code(module)}};
+}
+
+Result<Built> GccCompiler::compile_in(const fs::path& folder, const BuildRequest& request) {
+  if (language_of(request.source_name) == SourceLanguage::cuda) {
+    ASSIGN_OR_RETURN(const CudaBuild* const build, cuda());
+    return build->build_candidate(folder, request);
+  }
+  ASSIGN_OR_RETURN(ProcessOutcome outcome, compile_object(folder, request));
   if (outcome.exit_code != 0) return not_built(std::move(outcome), options_.limits);
   ASSIGN_OR_RETURN(const std::string object, read_file(folder / kObjectName));
   if (const auto refusal = find_object_refusal(object);

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "model/candidate.h"
 #include "model/problem.h"
+#include "model/watch.h"
 
 namespace kbeam {
 
@@ -54,6 +55,9 @@ class Compiler {
   // A candidate that does not build is an Artifact with a verdict; Result fails only when the
   // engine cannot work.
   virtual Result<Artifact> build(const BuildRequest& request) = 0;
+  // The same source so that a sanitizer observes it, for a promotion (.cpp only). It must have
+  // passed build(): there are no rules on the object here, and it never runs where a time counts.
+  virtual Result<WatchedBuild> build_watched(const BuildRequest& request, Watch watch) = 0;
   // problem.cpp or problem.cu -> shared object; compile errors are the user's and come back as an
   // Error with the log.
   virtual Result<std::filesystem::path> build_problem(const std::filesystem::path& code) = 0;

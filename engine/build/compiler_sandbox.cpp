@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/process.h"
+#include "model/sandbox_choice.h"
 
 namespace kbeam {
 namespace {
@@ -108,11 +109,12 @@ bool works(const std::function<bool()>& hook) {
 CompilerSandbox CompilerSandbox::detect(std::vector<fs::path> toolchains) {
   CompilerSandbox sandbox;
   sandbox.toolchains_ = std::move(toolchains);
-  sandbox.private_network_ = works(leave_network);
+  const SandboxLevel allowed = strongest_sandbox_allowed();
+  sandbox.private_network_ = allowed >= SandboxLevel::namespaces && works(leave_network);
   if (!sandbox.private_network_)
     sandbox.weaknesses_.emplace_back(
         "the compiler can reach the network: this kernel gives no network namespace");
-  sandbox.landlock_version_ = landlock_version();
+  sandbox.landlock_version_ = allowed >= SandboxLevel::landlock_seccomp ? landlock_version() : 0;
   if (sandbox.landlock_version_ > 0) {
     const auto hook = sandbox.confine({.read = {}, .write = fs::temp_directory_path()});
     if (!hook.ok() || !works(*hook)) sandbox.landlock_version_ = 0;
@@ -120,6 +122,10 @@ CompilerSandbox CompilerSandbox::detect(std::vector<fs::path> toolchains) {
   if (sandbox.landlock_version_ == 0)
     sandbox.weaknesses_.emplace_back(
         "the compiler can read every file of this user: this kernel has no Landlock");
+  if (allowed < SandboxLevel::namespaces)
+    sandbox.weaknesses_.push_back(std::string(kSandboxVariable) +
+                                  " allows the compiler no more than " +
+                                  std::string(to_string(allowed)));
   return sandbox;
 }
 

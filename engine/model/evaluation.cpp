@@ -31,7 +31,13 @@ std::string_view to_string(Stage stage) {
 }
 
 Evaluation make_evaluation(Evaluation draft) {
-  if (draft.verdict != Verdict::accepted) draft.measurements.clear();
+  if (draft.verdict == Verdict::accepted) return draft;
+  draft.measurements.clear();
+  draft.held_out.reset();
+  draft.generality_gap.reset();
+  for (std::optional<PoolResult>* pool :
+       {&draft.public_pool, &draft.private_pool, &draft.sealed_pool})
+    if (*pool) (*pool)->speedup.reset();
   return draft;
 }
 

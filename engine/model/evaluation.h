@@ -75,6 +75,24 @@ struct Measurement {
 enum class Stage { screen, confirm, promote, manual };
 std::string_view to_string(Stage stage);
 
+// How the cases of one pool went. Of a private pool that failed, `passed` is 0: pass or fail is all
+// that it tells.
+struct PoolResult {
+  int cases = 0;
+  int passed = 0;
+  std::optional<double> speedup;  // geometric mean against the reference; nothing: not timed
+};
+
+// What a candidate had to pass before its promotion beside the checks: the same work in a watched
+// build, or again.
+struct GateResult {
+  std::string name;  // "repeatable", "address_undefined", "thread", or a tool of the target
+  Verdict verdict = Verdict::engine_failed;
+  std::string sentence;  // what was compared, or what was found and where
+  int cases = 0;
+  double took_s = 0;
+};
+
 struct Evaluation {
   std::string id;
   std::string candidate_id;
@@ -86,6 +104,17 @@ struct Evaluation {
   std::vector<std::string> weaknesses;  // what of the assurance was missing here, in words
   std::vector<CheckReport> checks;
   std::vector<Measurement> measurements;  // empty unless accepted
+  std::optional<PoolResult> public_pool;
+  std::optional<PoolResult> private_pool;
+  std::optional<PoolResult> sealed_pool;
+  // Speedup on public cases over that on private and sealed ones, less 1: what of it is special to
+  // the benchmark. Nothing where no held-out case was timed.
+  std::optional<double> generality_gap;
+  std::optional<std::vector<Measurement>> held_out;  // timed private and sealed cases
+  std::optional<std::uint64_t> sealed_seed;          // drawn once the candidate was frozen
+  std::optional<std::vector<GateResult>> gates;      // of a promotion
+  // The case that failed, for the loop alone: it may be private, so it is never written down.
+  std::string failed_case;
   double build_s = 0;
   double check_s = 0;
   double measure_s = 0;

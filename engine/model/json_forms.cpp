@@ -103,6 +103,20 @@ static void walk(auto& visit, Is<Measurement> auto& measurement) {
   visit("summary", measurement.summary);
 }
 
+static void walk(auto& visit, Is<PoolResult> auto& pool) {
+  visit("cases", pool.cases);
+  visit("passed", pool.passed);
+  visit("speedup", pool.speedup);
+}
+
+static void walk(auto& visit, Is<GateResult> auto& gate) {
+  visit("name", gate.name);
+  visit("verdict", gate.verdict);
+  visit("sentence", gate.sentence);
+  visit("cases", gate.cases);
+  visit("took_s", gate.took_s);
+}
+
 static void walk(auto& visit, Is<Evaluation> auto& evaluation) {
   visit("id", evaluation.id);
   visit("candidate_id", evaluation.candidate_id);
@@ -114,6 +128,13 @@ static void walk(auto& visit, Is<Evaluation> auto& evaluation) {
   visit("weaknesses", evaluation.weaknesses);
   visit("checks", evaluation.checks);
   visit("measurements", evaluation.measurements);
+  visit("public", evaluation.public_pool);
+  visit("private", evaluation.private_pool);
+  visit("sealed", evaluation.sealed_pool);
+  visit("generality_gap", evaluation.generality_gap);
+  visit("held_out", evaluation.held_out);
+  visit("sealed_seed", evaluation.sealed_seed);
+  visit("gates", evaluation.gates);
   visit("build_s", evaluation.build_s);
   visit("check_s", evaluation.check_s);
   visit("measure_s", evaluation.measure_s);

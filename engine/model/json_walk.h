@@ -148,6 +148,8 @@ void JsonReader::read_object(const Json& json, const std::string& path, T& targe
     if (complaint_) return;
     const std::string inner = path.empty() ? name : path + "." + name;
     const auto found = json.find(name);
+    if (found == json.end() && kIsOptional<std::remove_reference_t<decltype(field)>>)
+      return;  // a record of an older version: what it did not know was not there
     if (found == json.end())
       complaint_ = "field '" + inner + "' is missing";
     else

@@ -30,18 +30,15 @@ Outcome<To> failed(const RunnerFailure& failure) {
   return {std::nullopt, failure};
 }
 
-std::int64_t regime_value(const Problem& problem, const Case& the_case) {
-  const auto found = the_case.axes.find(problem.regime_axis);
-  return found == the_case.axes.end() ? 0 : found->second;
-}
-
-std::size_t row_for(const std::vector<Row>& rows, std::int64_t value) {
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (rows[i].axis_least <= value && value <= rows[i].axis_most) return i;
-  return rows.size() - 1;
-}
-
 }  // namespace
+
+std::size_t row_of(const Problem& problem, const Subject& subject, const Case& the_case) {
+  const auto found = the_case.axes.find(problem.regime_axis);
+  const std::int64_t value = found == the_case.axes.end() ? 0 : found->second;
+  for (std::size_t i = 0; i < subject.rows.size(); ++i)
+    if (subject.rows[i].axis_least <= value && value <= subject.rows[i].axis_most) return i;
+  return subject.rows.size() - 1;
+}
 
 Result<Outcome<std::unique_ptr<BenchProcess>>> BenchProcess::start(const Problem& problem,
                                                                    ProblemCode& code,
@@ -69,7 +66,7 @@ Outcome<bool> BenchProcess::prepare(const Case& the_case, std::span<const Tensor
   const std::vector<TensorShape> shapes = tensor_shapes(problem_, the_case.axes);
   auto known = plans_.find(the_case.name);
   if (known == plans_.end()) {
-    const std::size_t row = row_for(subject_.rows, regime_value(problem_, the_case));
+    const std::size_t row = row_of(problem_, subject_, the_case);
     auto planned = runner_->plan(row, shapes, the_case.axes, seat_.call_timeout_s);
     if (!planned.ok()) return failed<bool>(planned.failure);
     known = plans_.emplace(the_case.name, std::move(*planned.value)).first;

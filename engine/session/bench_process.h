@@ -21,6 +21,13 @@
 
 namespace kbeam {
 
+// Enough that neither addresses nor lines repeat from one call to the next, few enough to stay
+// cheap to lay out.
+inline constexpr int kSlots = 3;
+
+// The row of the subject that serves the case.
+std::size_t row_of(const Problem& problem, const Subject& subject, const Case& the_case);
+
 struct CpuSeat {  // where and how strictly a subject runs
   std::filesystem::path runner;
   std::vector<int> cpus{1};  // as many workers
@@ -55,6 +62,8 @@ class BenchProcess {
   // Trusted code only (ceilings): runs and times without a check.
   Outcome<std::int64_t> call_unchecked(std::uint64_t key);
 
+  // The slot of the last call: what it was given and what it made of it, until the next call.
+  const Slot& used_slot() const { return runner_->slot((next_slot_ + kSlots - 1) % kSlots); }
   const std::map<std::string, std::string>& notes() const { return notes_; }  // of the case in hand
   SandboxLevel sandbox() const { return runner_->sandbox(); }
   std::vector<std::string> weaknesses() const { return runner_->weaknesses(); }
@@ -79,9 +88,5 @@ class BenchProcess {
   std::int64_t scratch_bytes_ = 0;
   int next_slot_ = 0;
 };
-
-// Enough that neither addresses nor lines repeat from one call to the next, few enough to stay
-// cheap to lay out.
-inline constexpr int kSlots = 3;
 
 }  // namespace kbeam

@@ -10,6 +10,10 @@
 #include "base/defence.h"
 #include "base/entropy.h"
 #include "check/case_check.h"
+#include "measure/comparison_course.h"
+#include "measure/statistics.h"
+#include "session/cpu_gates.h"
+#include "session/pools.h"
 #include "session/timing_lock.h"
 
 namespace kbeam {
@@ -20,6 +24,13 @@ constexpr double kTimerResolutionNs = 100;
 constexpr double kLeastBracketInEmptyCalls = 200;
 // One timed output in fifty, at secret, gets the full check instead of the projection.
 constexpr std::uint64_t kFullCheckOneIn = 50;
+// In a promotion one in eight: an error that the projection forgives must not slip through all of
+// them.
+constexpr std::uint64_t kFullCheckOneInPromoted = 8;
+// A held-out case whose call is shorter than so many empty ones has a speedup of the bracket, not
+// of the kernel.
+constexpr double kLeastHeldOutInEmptyCalls = 20;
+constexpr int kHeldOutPairs = 3;
 
 // Adds the seconds of its life to `total_s`.
 class Stopwatch {
@@ -36,6 +47,16 @@ class Stopwatch {
   std::int64_t began_ns_;
 };
 
+void append(const PairedSamples& from, PairedSamples& to) {
+  const auto add = [](const auto& values, auto& list) {
+    list.insert(list.end(), values.begin(), values.end());
+  };
+  add(from.candidate_ns, to.candidate_ns);
+  add(from.reference_ns, to.reference_ns);
+  add(from.candidate_first, to.candidate_first);
+  add(from.process, to.process);
+}
+
 std::vector<Case> joined(const std::vector<Case>& a, const std::vector<Case>& b) {
   std::vector<Case> all = a;
   all.insert(all.end(), b.begin(), b.end());
@@ -48,6 +69,8 @@ std::vector<Case> joined(const std::vector<Case>& a, const std::vector<Case>& b)
 struct CpuJudge::Trial {
   Evaluation evaluation;
   std::vector<double> empty_call_ns;
+  std::vector<std::string> lacking;  // what of the gates this machine does not give
+  std::vector<Case> cases;  // all that this evaluation is about, in the order in which they run
   std::int64_t began_ns = 0;
   double limit_s = std::numeric_limits<double>::infinity();
 
@@ -62,11 +85,13 @@ struct CpuJudge::Trial {
     evaluation.checks.push_back({.case_name = case_name, .grade = grade});
     return evaluation.checks.back();
   }
-  // A private case gives pass or fail and nothing that could be tuned against.
+  // A private case gives pass or fail and nothing that could be tuned against. A sealed one was
+  // drawn for this evaluation alone and may speak.
   bool fail_on(const Case& the_case, Verdict verdict, const std::string& sentence) {
-    if (the_case.pool == Pool::public_pool || !defence_is_on(Defence::private_silence))
-      return fail(verdict,
-                  fmt::format("case {} ({}): {}", the_case.name, the_case.family, sentence));
+    evaluation.failed_case = the_case.name;
+    if (the_case.pool != Pool::private_pool || !defence_is_on(Defence::private_silence))
+      return fail(verdict, fmt::format("case {} ({}, {}): {}", the_case.name,
+                                       pool_word(the_case.pool), the_case.family, sentence));
     if (verdict == Verdict::engine_failed) return fail(verdict, sentence);
     return fail(Verdict::failed_private, "failed a private case");
   }
@@ -96,8 +121,8 @@ CpuSeat CpuJudge::seat(int threads) const {
   return seat;
 }
 
-void CpuJudge::set_noise(const std::string& case_name, double aa_log_ratio_median) {
-  noise_[case_name] = aa_log_ratio_median;
+void CpuJudge::set_noise(const std::string& case_name, double aa_noise) {
+  noise_[case_name] = aa_noise;
 }
 
 void CpuJudge::set_floor(const std::string& case_name, double least_ns) {
@@ -159,8 +184,8 @@ bool CpuJudge::check_cases(Trial& trial, BenchProcess& process, const std::vecto
 }
 
 bool CpuJudge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
-                         const Case& the_case, std::uint64_t input_seed, const StoppingRule& rule,
-                         int process_index, Measurement& measurement) {
+                         const Case& the_case, std::uint64_t input_seed, const Portion& portion,
+                         Measurement& measurement) {
   const std::span<const TensorView> base = bank_.inputs_for(the_case, input_seed);
   struct Side {
     BenchProcess& process;
@@ -201,9 +226,10 @@ bool CpuJudge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& re
   // not counted.
   if (!call(sides[0], random_bits(), CheckDepth::full)) return false;
   if (!call(sides[1], random_bits(), CheckDepth::quick)) return false;
-  const bool fresh_base = rule.fresh_base && defence_is_on(Defence::fresh_base);
+  const bool fresh_base = portion.rule.fresh_base && defence_is_on(Defence::fresh_base);
   bool candidate_first = false;
-  for (int pair = 0; pair < rule.pairs_per_process; ++pair) {
+  PairedSamples samples;  // of these processes
+  for (int pair = 0; pair < portion.pairs; ++pair) {
     if (!may_go_on(trial)) return false;
     // AB BA blocks: the first order of a block is drawn, the second is its mirror, so the order
     // effect cancels.
@@ -222,25 +248,28 @@ bool CpuJudge::time_case(Trial& trial, BenchProcess& candidate, BenchProcess& re
     double time_ns[2] = {0, 0};
     for (int turn = 0; turn < 2; ++turn) {
       const int index = (turn == 0) == candidate_first ? 0 : 1;
-      const CheckDepth depth =
-          random_bits() % kFullCheckOneIn == 0 ? CheckDepth::full : CheckDepth::quick;
+      const std::uint64_t one_in =
+          sides[index].is_candidate ? portion.one_full_in : kFullCheckOneIn;
+      const CheckDepth depth = random_bits() % one_in == 0 ? CheckDepth::full : CheckDepth::quick;
       const std::optional<double> time = call(sides[index], key, depth);
       if (!time) return false;
       time_ns[index] = *time;
     }
     // Both processes of a screen end with it: the next screen may use the same base inputs.
     if (fresh_base && input_seed != screen_seed()) bank_.forget(pair_seed);
-    measurement.samples.candidate_ns.push_back(time_ns[0]);
-    measurement.samples.reference_ns.push_back(time_ns[1]);
-    measurement.samples.candidate_first.push_back(candidate_first ? 1 : 0);
-    measurement.samples.process.push_back(process_index);
+    samples.candidate_ns.push_back(time_ns[0]);
+    samples.reference_ns.push_back(time_ns[1]);
+    samples.candidate_first.push_back(candidate_first ? 1 : 0);
+    samples.process.push_back(portion.process);
+    if (pair % 2 == 1 && may_skip_pairs(portion.rule, samples)) break;
   }
+  append(samples, measurement.samples);
   return true;
 }
 
 bool CpuJudge::time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& reference,
                           const CompareRequest& request, std::uint64_t input_seed,
-                          int process_index) {
+                          ComparisonCourse& course) {
   const auto lock = TimingLock::acquire(options_.on_lock_wait);
   if (!lock.ok()) return trial.fail(Verdict::engine_failed, lock.error().text());
   for (int i = 0; i < 3; ++i)
@@ -257,16 +286,14 @@ bool CpuJudge::time_cases(Trial& trial, BenchProcess& candidate, BenchProcess& r
                               .stop_reason = "all pairs taken",
                               .noise_floor = 0,
                               .summary = {}});
+  const Portion portion{
+      request.rule, course.process(), course.pairs(),
+      request.stage == Stage::promote ? kFullCheckOneInPromoted : kFullCheckOneIn};
   for (std::size_t i = 0; i < request.timed_cases.size(); ++i)
-    if (!time_case(trial, candidate, reference, request.timed_cases[i], input_seed, request.rule,
-                   process_index, measurements[i]))
+    if (course.is_open(i) && !time_case(trial, candidate, reference, request.timed_cases[i],
+                                        input_seed, portion, measurements[i]))
       return false;
-  for (Measurement& measurement : measurements) {
-    const double bracket_ns = median(measurement.samples.candidate_ns);
-    measurement.noise_floor = delta_for(measurement.case_name, bracket_ns);
-    measurement.summary =
-        summarise_pairs(measurement.samples, request.rule.confidence, measurement.noise_floor);
-  }
+  course.end_process(measurements);
   return true;
 }
 
@@ -275,21 +302,27 @@ void CpuJudge::finish(Trial& trial) {
   Evaluation& evaluation = trial.evaluation;
   const double empty_ns = median(trial.empty_call_ns);
   for (const Measurement& measurement : evaluation.measurements) {
+    // Measured on one CPU; several are at most so many times as fast.
     const auto floor = floor_ns_.find(measurement.case_name);
-    if (evaluation.verdict == Verdict::accepted && floor != floor_ns_.end() &&
-        measurement.summary.candidate_ns < floor->second)
-      trial.fail(
-          Verdict::below_physics_floor,
-          fmt::format("case {}: {:.0f} ns is below {:.0f} ns, the least time in which this machine "
-                      "moves the compulsory bytes",
-                      measurement.case_name, measurement.summary.candidate_ns, floor->second));
+    const double floor_ns = floor == floor_ns_.end() ? 0 : floor->second / measurement.threads;
+    if (evaluation.verdict == Verdict::accepted && measurement.summary.candidate_ns < floor_ns)
+      trial.fail(Verdict::below_physics_floor,
+                 fmt::format("case {}: {:.0f} ns is below {:.0f} ns, the least in which this "
+                             "machine can move the bytes and do the arithmetic of the case",
+                             measurement.case_name, measurement.summary.candidate_ns, floor_ns));
     if (measurement.summary.candidate_ns < kLeastBracketInEmptyCalls * empty_ns)
       evaluation.weaknesses.push_back(
           fmt::format("case {}: a call of {:.0f} us is shorter than {} empty calls of {:.1f} us",
                       measurement.case_name, measurement.summary.candidate_ns / 1e3,
                       kLeastBracketInEmptyCalls, empty_ns / 1e3));
   }
+  evaluation.weaknesses.insert(evaluation.weaknesses.end(), trial.lacking.begin(),
+                               trial.lacking.end());
   evaluation.ended_unix_ms = clock_.unix_ms();
+  if (!trial.cases.empty()) {
+    tally_pools(evaluation, trial.cases);
+    if (defence_is_on(Defence::private_silence)) silence_private_cases(evaluation, trial.cases);
+  }
   evaluation = make_evaluation(std::move(evaluation));
 }
 
@@ -317,6 +350,7 @@ Evaluation CpuJudge::conduct(const Subject& candidate, Stage stage,
 Evaluation CpuJudge::check(const Subject& subject, const std::vector<Case>& cases) {
   return conduct(subject, Stage::manual, [&](Trial& trial) {
     const Stopwatch watch(clock_, trial.evaluation.check_s);
+    trial.cases = cases;
     // On one worker and on all: splitting the work can go wrong in ways of its own.
     const int all = static_cast<int>(options_.candidate_cpus.size());
     const bool on_all = all > 1 && defence_is_on(Defence::all_workers_checked);
@@ -338,6 +372,7 @@ Evaluation CpuJudge::screen(const Subject& candidate, const Subject& reference,
                             const std::vector<Case>& timed_cases) {
   return conduct(candidate, Stage::screen, [&](Trial& trial) {
     trial.limit_s = options_.screen_timeout_s;
+    trial.cases = joined(check_cases_list, timed_cases);
     const std::uint64_t input_seed = screen_seed();
     std::unique_ptr<BenchProcess> process;
     {
@@ -357,29 +392,105 @@ Evaluation CpuJudge::screen(const Subject& candidate, const Subject& reference,
                                  .rule = rules().screen,
                                  .stage = Stage::screen,
                                  .threads = 1};
-    time_cases(trial, *process, *reference_process, request, input_seed, 0);
+    ComparisonCourse course = course_of(request);
+    time_cases(trial, *process, *reference_process, request, input_seed, course);
   });
 }
 
 Evaluation CpuJudge::compare(const CompareRequest& request) {
   return conduct(request.candidate, request.stage, [&](Trial& trial) {
-    for (int index = 0; index < request.rule.processes; ++index) {
+    trial.cases = joined(joined(request.check_cases, request.timed_cases), request.held_out);
+    if (request.stage == Stage::promote && !may_be_promoted(trial, request)) return;
+    ComparisonCourse course = course_of(request);
+    while (!course.is_over()) {
       // Drawn now, after the candidate was fixed: nothing that it was tuned on comes back.
       const std::uint64_t input_seed = random_bits();
-      const bool alive = compare_in_fresh_processes(trial, request, input_seed, index);
+      const bool alive = compare_in_fresh_processes(trial, request, input_seed, course);
       bank_.forget(input_seed);
-      if (!alive || index + 1 == request.rule.processes) return;
-      if (const auto why = may_end_early(request.rule, trial.evaluation.measurements)) {
-        for (Measurement& measurement : trial.evaluation.measurements)
-          measurement.stop_reason = *why;
-        return;
-      }
+      if (!alive) return;
+      const double used_s = static_cast<double>(clock_.monotonic_ns() - trial.began_ns) * 1e-9;
+      if (course.is_at_look() && used_s * (1 + course.growth()) > request.most_s)
+        course.cut_short(trial.evaluation.measurements, "no time for another look");
     }
+    if (!request.held_out.empty()) time_held_out(trial, request);
   });
 }
 
+bool CpuJudge::may_be_promoted(Trial& trial, const CompareRequest& request) {
+  if (best_sandbox() == SandboxLevel::none)
+    return trial.fail(Verdict::engine_failed,
+                      "without a sandbox a candidate may be checked, but not promoted: `kbeam "
+                      "doctor` says what this machine lacks");
+  // On all cores the same candidate comes a second time.
+  return request.threads > 1 || pass_the_gates(trial, request);
+}
+
+bool CpuJudge::pass_the_gates(Trial& trial, const CompareRequest& request) {
+  const Stopwatch watch(clock_, trial.evaluation.check_s);
+  if (!options_.build_watched) {
+    trial.lacking.emplace_back("no sanitizers here: nobody watched memory and races");
+    return true;
+  }
+  const std::uint64_t input_seed = random_bits();
+  GateOutcome outcome =
+      pass_gates({.problem = problem_,
+                  .code = code_,
+                  .bank = bank_,
+                  .clock = clock_,
+                  .subject = request.candidate,
+                  .seat = seat(static_cast<int>(options_.candidate_cpus.size())),
+                  .grade = options_.grade,
+                  .input_seed = input_seed,
+                  .cases = choose_gate_cases(problem_, request.candidate,
+                                             joined(request.check_cases, request.timed_cases)),
+                  .build_watched = options_.build_watched,
+                  .give_up = options_.give_up});
+  bank_.forget(input_seed);
+  trial.evaluation.gates = std::move(outcome.passed);
+  if (!outcome.finding) return true;
+  const GateFinding& finding = *outcome.finding;
+  const std::string sentence =
+      fmt::format("promotion gate {}: {}", finding.gate, finding.failure.sentence);
+  if (finding.where)
+    trial.fail_on(*finding.where, finding.failure.verdict, sentence);
+  else
+    trial.fail(finding.failure.verdict, sentence);
+  trial.evaluation.gates->push_back({.name = finding.gate,
+                                     .verdict = trial.evaluation.verdict,
+                                     .sentence = trial.evaluation.reason});
+  return false;
+}
+
+// In few pairs: how much of the speedup is special to the cases that everybody knows.
+bool CpuJudge::time_held_out(Trial& trial, const CompareRequest& request) {
+  CompareRequest aside = request;
+  aside.check_cases.clear();
+  aside.timed_cases = request.held_out;
+  aside.rule = {.name = "held out", .pairs_per_process = kHeldOutPairs, .fresh_base = true};
+  std::vector<Measurement> counted = std::exchange(trial.evaluation.measurements, {});
+  ComparisonCourse course = course_of(aside);
+  const std::uint64_t input_seed = random_bits();
+  const bool alive = compare_in_fresh_processes(trial, aside, input_seed, course);
+  bank_.forget(input_seed);
+  std::vector<Measurement> held_out =
+      std::exchange(trial.evaluation.measurements, std::move(counted));
+  const double least_ns = kLeastHeldOutInEmptyCalls * median(trial.empty_call_ns);
+  std::erase_if(held_out, [&](const Measurement& measurement) {
+    return !(measurement.summary.candidate_ns >= least_ns);
+  });
+  trial.evaluation.held_out = std::move(held_out);
+  return alive;
+}
+
+ComparisonCourse CpuJudge::course_of(const CompareRequest& request) const {
+  return {request.rule, request.timed_cases.size(),
+          [this](const std::string& case_name, double bracket_ns) {
+            return delta_for(case_name, bracket_ns);
+          }};
+}
+
 bool CpuJudge::compare_in_fresh_processes(Trial& trial, const CompareRequest& request,
-                                          std::uint64_t input_seed, int index) {
+                                          std::uint64_t input_seed, ComparisonCourse& course) {
   std::unique_ptr<BenchProcess> candidate;
   std::unique_ptr<BenchProcess> reference;
   {
@@ -388,22 +499,30 @@ bool CpuJudge::compare_in_fresh_processes(Trial& trial, const CompareRequest& re
     if (!start(trial, request.candidate, request.threads, all, candidate)) return false;
     if (!start_reference(trial, request.reference, request.threads, request.timed_cases, reference))
       return false;
-    if (index == 0 && !check_cases(trial, *candidate, request.check_cases, input_seed))
+    if (course.process() == 0 && !check_cases(trial, *candidate, request.check_cases, input_seed))
       return false;
   }
   const Stopwatch watch(clock_, trial.evaluation.measure_s);
-  return time_cases(trial, *candidate, *reference, request, input_seed, index);
+  return time_cases(trial, *candidate, *reference, request, input_seed, course);
 }
 
 MeasurementRules CpuJudge::rules() const {
   return cpu_rules();
 }
 
-Outcome<Judge::CeilingTime> CpuJudge::time_trusted(const TrustedRequest& request) {
+std::map<std::string, Outcome<Judge::CeilingTime>> CpuJudge::time_trusted(
+    const TrustedRequest& request) {
+  std::map<std::string, Outcome<CeilingTime>> times;
+  for (const Case& the_case : request.cases)
+    times.emplace(the_case.name, time_trusted_case(request, the_case));
+  return times;
+}
+
+Outcome<Judge::CeilingTime> CpuJudge::time_trusted_case(const TrustedRequest& request,
+                                                        const Case& the_case) {
   using Timed = Outcome<CeilingTime>;
   Trial trial;
   std::unique_ptr<BenchProcess> process;
-  const Case& the_case = request.the_case;
   if (!start(trial, request.subject, request.threads, std::span(&the_case, 1), process))
     return Timed{std::nullopt, {trial.evaluation.verdict, trial.evaluation.reason}};
   const std::uint64_t input_seed = screen_seed();
@@ -411,11 +530,18 @@ Outcome<Judge::CeilingTime> CpuJudge::time_trusted(const TrustedRequest& request
   if (!prepared.ok()) return Timed{std::nullopt, prepared.failure};
   const auto lock = TimingLock::acquire(options_.on_lock_wait);
   if (!lock.ok()) return Timed{std::nullopt, {Verdict::engine_failed, lock.error().text()}};
+  const auto limit = request.longest_call_s.find(the_case.name);
   std::vector<double> times_ns;
   for (int i = 0; i <= request.repeats; ++i) {
     const Outcome<std::int64_t> time = process->call_unchecked(random_bits());
     if (!time.ok()) return Timed{std::nullopt, time.failure};
-    if (i > 0) times_ns.push_back(static_cast<double>(*time.value));
+    const auto time_ns = static_cast<double>(*time.value);
+    if (limit != request.longest_call_s.end() && time_ns > 1e9 * limit->second)
+      return Timed{std::nullopt,
+                   {Verdict::timed_out,
+                    fmt::format("a call took {:.3g} s, longer than the {:.3g} s of interest",
+                                1e-9 * time_ns, limit->second)}};
+    if (i > 0) times_ns.push_back(time_ns);
   }
   const double least_ns = *std::min_element(times_ns.begin(), times_ns.end());
   return Timed{CeilingTime{median(times_ns), least_ns, process->notes()}, {}};

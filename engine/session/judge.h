@@ -21,6 +21,8 @@ struct CompareRequest {
   Subject reference;
   std::vector<Case> check_cases;  // checked in full before anything is timed, in the first process
   std::vector<Case> timed_cases;
+  // A promotion times these too, in few pairs: private and sealed cases, for the generality gap.
+  std::vector<Case> held_out{};
   StoppingRule rule;
   Stage stage = Stage::manual;
   int threads = 1;

@@ -79,7 +79,7 @@ class Corpus {
     for (const Attack& attack : manifest_.attacks) attack_once(attack);
     for (const Honest& one : manifest_.honest)
       judge_honest(one.name,
-                   {.file = folder_ / "honest" / (one.name + ".cpp"), .stage = How::compare});
+                   {.file = folder_ / "honest" / (one.name + ".cpp"), .stage = one.stage});
     judge_mutants();
     judge_weakened();
     return report();

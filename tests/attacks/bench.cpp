@@ -3,12 +3,16 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "base/defence.h"
+#include "base/entropy.h"
 #include "base/files.h"
 #include "problem/problem_file.h"
 #include "session/cpu_judge.h"
+#include "session/sealed_cases.h"
 
 namespace kbeam::attacks {
 namespace {
@@ -56,8 +60,8 @@ std::vector<int> candidate_cpus() {
   return cpus;
 }
 
-Subject subject_of(const std::string& id, const fs::path& module) {
-  return {.id = id, .rows = {Row{}}, .modules = {module}};
+Subject subject_of(const std::string& id, Row row, const fs::path& module) {
+  return {.id = id, .rows = {std::move(row)}, .modules = {module}};
 }
 
 std::vector<Case> untimed(const Problem& problem) {
@@ -65,6 +69,20 @@ std::vector<Case> untimed(const Problem& problem) {
   for (const Case& the_case : problem.cases)
     if (!the_case.timed) cases.push_back(the_case);
   return cases;
+}
+
+CompareRequest promotion_of(const Problem& problem, const Subject& candidate,
+                            const Subject& reference) {
+  SealedCases sealed = draw_sealed_cases(problem, candidate.rows, random_bits());
+  CompareRequest request{.candidate = candidate,
+                         .reference = reference,
+                         .check_cases = untimed(problem),
+                         .timed_cases = problem.timed_cases(),
+                         .held_out = std::move(sealed.timed),
+                         .rule = rule(),
+                         .stage = Stage::promote};
+  std::move(sealed.checked.begin(), sealed.checked.end(), std::back_inserter(request.check_cases));
+  return request;
 }
 
 }  // namespace
@@ -108,13 +126,23 @@ Result<std::unique_ptr<Compiler>> Bench::make_compiler(const Limits& limits) con
        .limits = {limits.build_timeout_s, limits.build_memory_bytes, limits.build_output_bytes}});
 }
 
+BuildRequest Bench::request_for(const Row& row) const {
+  return {.source = row.source,
+          .source_name = row.source_name,
+          .knobs = row.knobs,
+          .flags = problem_.compile_flags,
+          .link = {}};
+}
+
+Result<Row> Bench::row_for(const Job& job) const {
+  ASSIGN_OR_RETURN(std::string source, paste_headers(job.file, options_.source / "engine"));
+  return Row{
+      .source = std::move(source), .source_name = job.file.filename().string(), .knobs = job.knobs};
+}
+
 Result<Artifact> Bench::build(const Job& job) {
-  ASSIGN_OR_RETURN(const std::string source, paste_headers(job.file, options_.source / "engine"));
-  const BuildRequest request{.source = source,
-                             .source_name = job.file.filename().string(),
-                             .knobs = job.knobs,
-                             .flags = problem_.compile_flags,
-                             .link = {}};
+  ASSIGN_OR_RETURN(const Row row, row_for(job));
+  const BuildRequest request = request_for(row);
   if (job.limits == Limits{}) return compiler_->build(request);
   ASSIGN_OR_RETURN(const auto compiler, make_compiler(job.limits));
   return compiler->build(request);
@@ -135,9 +163,14 @@ Finding Bench::evaluate(const Job& job, const fs::path& module, ProblemCode& cod
   options.least_sandbox = SandboxLevel::none;
   options.grade = problem_.grades.front().name;
   options.call_timeout_s = job.limits.call_timeout_s;
+  options.build_watched = [this](const Row& row, Watch watch) {
+    return compiler_->build_watched(request_for(row), watch);
+  };
   CpuJudge judge(problem_, code, options, clock_);
-  const Subject subject = subject_of(job.file.stem().string(), module);
-  const Subject reference = subject_of("plain", baseline_);
+  const Result<Row> row = row_for(job);
+  if (!row.ok()) return {"engine_failed", row.error().text()};
+  const Subject subject = subject_of(job.file.stem().string(), *row, module);
+  const Subject reference = subject_of("plain", {}, baseline_);
   Evaluation evaluation;
   switch (job.stage) {
     case How::check:
@@ -152,6 +185,9 @@ Finding Bench::evaluate(const Job& job, const fs::path& module, ProblemCode& cod
                                   .check_cases = untimed(problem_),
                                   .timed_cases = problem_.timed_cases(),
                                   .rule = rule()});
+      break;
+    case How::promote:
+      evaluation = judge.compare(promotion_of(problem_, subject, reference));
       break;
   }
   return {std::string(to_string(evaluation.verdict)), evaluation.reason};

@@ -50,6 +50,8 @@ class Bench {
 
  private:
   explicit Bench(BenchOptions options) : options_(std::move(options)) {}
+  Result<Row> row_for(const Job& job) const;
+  BuildRequest request_for(const Row& row) const;
   Result<std::unique_ptr<Compiler>> make_compiler(const Limits& limits) const;
   Finding evaluate(const Job& job, const std::filesystem::path& module, ProblemCode& code);
 

@@ -69,16 +69,21 @@ std::optional<How> parse_stage(const std::string& word) {
   if (word == "check") return How::check;
   if (word == "screen") return How::screen;
   if (word == "compare") return How::compare;
+  if (word == "promote") return How::promote;
   return std::nullopt;
+}
+
+How read_stage(Entry& entry, const std::string& otherwise) {
+  const std::optional<How> stage = parse_stage(entry.text_or("stage", otherwise));
+  if (!stage) entry.complain("has a stage that is none of check, screen, compare, promote");
+  return stage.value_or(How::check);
 }
 
 Attack read_attack(Entry& entry) {
   Attack attack;
   attack.name = entry.text("name");
   attack.text = entry.text("text");
-  const std::optional<How> stage = parse_stage(entry.text_or("stage", "check"));
-  if (!stage) entry.complain("has a stage that is none of check, screen, compare");
-  attack.stage = stage.value_or(How::check);
+  attack.stage = read_stage(entry, "check");
   attack.expect = entry.words("expect");
   attack.says = entry.text("says");
   attack.defence = entry.text("defence");
@@ -111,7 +116,8 @@ class Reader {
     Manifest manifest;
     each(root, "attack", [&](Entry& entry) { manifest.attacks.push_back(read_attack(entry)); });
     each(root, "honest", [&](Entry& entry) {
-      manifest.honest.push_back({entry.text("name"), entry.text("text")});
+      manifest.honest.push_back(
+          {entry.text("name"), entry.text("text"), read_stage(entry, "compare")});
     });
     each(root, "mutant", [&](Entry& entry) {
       manifest.mutants.push_back({entry.text("name"), entry.text("text"), entry.text_or("find", ""),

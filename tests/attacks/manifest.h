@@ -12,7 +12,7 @@
 
 namespace kbeam::attacks {
 
-enum class How { check, screen, compare };
+enum class How { check, screen, compare, promote };
 
 struct Limits {
   double build_timeout_s = 60;
@@ -40,6 +40,7 @@ struct Attack {
 struct Honest {
   std::string name;  // of honest/NAME.cpp
   std::string text;
+  How stage = How::compare;
 };
 
 // A change of the checker that must be noticed, because an attack gets through: a line of

@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kVariable[] = "KBEAM_TEST_WITHOUT";
 
-constexpr std::array<std::pair<Defence, std::string_view>, 42> kWords = {{
+constexpr std::array<std::pair<Defence, std::string_view>, 48> kWords = {{
     {Defence::source_rules, "source_rules"},
     {Defence::knob_rules, "knob_rules"},
     {Defence::object_rules, "object_rules"},
@@ -45,6 +45,10 @@ constexpr std::array<std::pair<Defence, std::string_view>, 42> kWords = {{
     {Defence::private_cases, "private_cases"},
     {Defence::private_silence, "private_silence"},
     {Defence::nan_fails_closed, "nan_fails_closed"},
+    {Defence::sealed_cases, "sealed_cases"},
+    {Defence::repeatability_gate, "repeatability_gate"},
+    {Defence::memory_gate, "memory_gate"},
+    {Defence::thread_gate, "thread_gate"},
     {Defence::one_image, "one_image"},
     {Defence::device_variables, "device_variables"},
     {Defence::host_launches, "host_launches"},
@@ -59,8 +63,10 @@ constexpr std::array<std::pair<Defence, std::string_view>, 42> kWords = {{
     {Defence::random_addresses, "random_addresses"},
     {Defence::replays_checked, "replays_checked"},
     {Defence::host_clock, "host_clock"},
-    {Defence::cold_cache, "cold_cache"},
+    {Defence::unpinned_cache, "unpinned_cache"},
     {Defence::own_inputs, "own_inputs"},
+    {Defence::local_scrub, "local_scrub"},
+    {Defence::device_heap, "device_heap"},
 }};
 
 std::vector<Defence> parse_list(std::string_view words) {

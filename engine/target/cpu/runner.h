@@ -108,7 +108,7 @@ class Runner {
   virtual Outcome<CallTime> empty_call() = 0;
 };
 
-// What this machine offers, strongest first, probed once.
+// What this machine offers, strongest first, probed once; less where KBEAM_SANDBOX asks for less.
 SandboxLevel best_sandbox();
 
 }  // namespace kbeam

@@ -30,6 +30,7 @@ inline RunnerOptions options_for(const std::string& name, int workers = 1) {
   options.output_bytes = 1 << 20;
   options.memory_bytes = std::int64_t{1} << 30;
   options.load_timeout_s = kPatience_s;
+  options.least_sandbox = SandboxLevel::none;  // KBEAM_SANDBOX decides
   return options;
 }
 

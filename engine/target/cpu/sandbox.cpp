@@ -19,6 +19,7 @@
 #include <cstring>
 #include <utility>
 
+#include "model/sandbox_choice.h"
 #include "target/cpu/runner.h"
 
 namespace kbeam {
@@ -137,25 +138,25 @@ int landlock_version() {
 }
 
 SandboxLevel best_sandbox() {
-  static const SandboxLevel level = [] {
+  static const SandboxLevel offered = [] {
     if (!has_seccomp() || landlock_version() == 0) return SandboxLevel::rlimits;
     return namespaces_work() ? SandboxLevel::namespaces : SandboxLevel::landlock_seccomp;
   }();
-  return level;
+  return std::min(offered, strongest_sandbox_allowed());
 }
 
 std::vector<std::string> weaknesses_of(SandboxLevel level) {
   std::vector<std::string> sentences;
   if (level < SandboxLevel::namespaces)
     sentences.emplace_back("no user, network, IPC and mount namespaces around the candidate");
-  if (level < SandboxLevel::landlock_seccomp) {
-    if (landlock_version() == 0)
-      sentences.emplace_back(
-          "no Landlock: the candidate can read this user's files while it loads");
-    if (!has_seccomp())
-      sentences.emplace_back(
-          "no system call filter: the candidate can start threads, processes and timers");
-  }
+  if (level < SandboxLevel::landlock_seccomp)
+    sentences.emplace_back("no Landlock: the candidate can read this user's files while it loads");
+  if (level == SandboxLevel::none || !has_seccomp())
+    sentences.emplace_back(
+        "no system call filter: the candidate can start threads, processes and timers");
+  if (level < SandboxLevel::namespaces && level == strongest_sandbox_allowed())
+    sentences.push_back(
+        fmt::format("{} allows no more than {}", kSandboxVariable, to_string(level)));
   return sentences;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <kbeam/candidate.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -20,10 +21,17 @@
 #define LACKS_SYMBOL 7
 #define LACKS_PLAN 8
 #define INSTALLS_FILTER 9
+#define UNLOCKS_FILTER 10
+#define REPLACES_FILTER 11
+#define MOVES_FILTER 12
 
 namespace {
 int readable_files = 0;
 }  // namespace
+
+// Where the runner keeps the filter that it installs after loading (runner/system_call_filter.cpp).
+[[maybe_unused]] static void* const kGuarded = reinterpret_cast<void*>(0x10000);
+[[maybe_unused]] constexpr std::size_t kGuardedBytes = 0x20000;
 
 #if KBEAM_TEST_LOAD == LACKS_SYMBOL
 extern "C" void kbeam_no_such_function();
@@ -60,6 +68,14 @@ __attribute__((constructor)) static void misbehave() {
   kbeam_no_such_function();
 #elif KBEAM_TEST_LOAD == INSTALLS_FILTER
   install_filter();
+#elif KBEAM_TEST_LOAD == UNLOCKS_FILTER
+  mprotect(kGuarded, kGuardedBytes, PROT_READ | PROT_WRITE);
+#elif KBEAM_TEST_LOAD == REPLACES_FILTER
+  mmap(kGuarded, kGuardedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+       0);
+#elif KBEAM_TEST_LOAD == MOVES_FILTER
+  void* const other = mmap(nullptr, kGuardedBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mremap(other, kGuardedBytes, kGuardedBytes, MREMAP_MAYMOVE | MREMAP_FIXED, kGuarded);
 #endif
 }
 
