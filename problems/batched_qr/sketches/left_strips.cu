@@ -1,4 +1,4 @@
-// Left-looking Householder QR of matrices up to 512 rows: a block holds one matrix's panel of 32
+// Left-looking Householder QR of matrices up to 1024 rows: a block holds one matrix's panel of 32
 // columns in registers, applies all earlier block reflectors to it on tensor cores (FP16 halves,
 // three products), factors it, and goes on. Nothing right of the panel is ever written.
 #include <cuda_fp16.h>
@@ -6,15 +6,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 namespace {
 
-constexpr int kPanel = 32, kRows = 512, kWarps = 8, kThreads = 32 * kWarps;
-constexpr int kColumnsEach = kPanel / kWarps;  // of a warp while it factors
-constexpr int kGroups = kRows / 16 / kWarps;   // groups of 16 rows a warp holds while it updates
-constexpr int kSlot = kRows + 16;  // floats; 16 keeps quarter warps off each other's banks
-constexpr int kImageBytes = kRows * kPanel * 4;  // of V's halves: [8 rows][high, low][column][row]
+constexpr int kPanel = 32;
+constexpr int kGroups = 4;  // of 16 rows, that a warp holds while it updates
 constexpr int kTriangle = kPanel * kPanel;
 
 // A sum of squares below this may have lost something to underflow; then the column is scaled
@@ -28,22 +24,53 @@ constexpr float kRaise = 0x1p5f;
 __device__ __forceinline__ std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
-__device__ __forceinline__ void barrier_init(std::uint64_t* barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+__device__ __forceinline__ void barrier_init(std::uint64_t* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(arrivals)
+               : "memory");
 }
 __device__ __forceinline__ void barrier_arrive(std::uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
                : "memory");
 }
+template <bool kFromCluster>
 __device__ __forceinline__ void barrier_wait(std::uint64_t* barrier, int parity) {
   std::uint32_t done = 0;
-  while (!done)
-    asm volatile(
-        "{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;"
-        " selp.u32 %0, 1, 0, p;}"
-        : "=r"(done)
-        : "r"(shared_address(barrier)), "r"(parity)
-        : "memory");
+  while (!done) {
+    if constexpr (kFromCluster)
+      asm volatile(
+          "{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;"
+          " selp.u32 %0, 1, 0, p;}"
+          : "=r"(done)
+          : "r"(shared_address(barrier)), "r"(parity)
+          : "memory");
+    else
+      asm volatile(
+          "{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;"
+          " selp.u32 %0, 1, 0, p;}"
+          : "=r"(done)
+          : "r"(shared_address(barrier)), "r"(parity)
+          : "memory");
+  }
+}
+__device__ __forceinline__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+}
+__device__ __forceinline__ int cluster_rank() {
+  int rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+// What this block has written so far may be read by block `rank`, which waits at its own `barrier`.
+__device__ __forceinline__ void tell_peer(std::uint64_t* barrier, int rank) {
+  std::uint32_t there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(there)
+               : "r"(shared_address(barrier)), "r"(rank));
+  __threadfence();
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(there)
+               : "memory");
 }
 // Waits for the four warps that share a tile of columns.
 __device__ __forceinline__ void half_barrier(int half) {
@@ -67,11 +94,6 @@ __device__ __forceinline__ std::uint32_t to_halves(float first, float second) {
 __device__ __forceinline__ float2 from_halves(std::uint32_t pair) {
   return __half22float2(*reinterpret_cast<const __half2*>(&pair));
 }
-__device__ __forceinline__ std::uint32_t to_tf32(float x) {
-  std::uint32_t r;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
-  return r;
-}
 __device__ __forceinline__ void load_matrices(std::uint32_t (&b)[4], const char* row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
@@ -84,10 +106,11 @@ __device__ __forceinline__ void load_transposed(std::uint32_t (&b)[4], const cha
                : "r"(shared_address(row))
                : "memory");
 }
-// c += a b, 16 x 8 x 16.
+// c += a b, 16 x 8 x 16. Kept in the order of the source, which interleaves independent sums.
 __device__ __forceinline__ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4],
                                              std::uint32_t b0, std::uint32_t b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7},"
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7},"
       " {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -95,7 +118,8 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const std::uint32_t 
 // c += a b, 16 x 8 x 8, of numbers cut to 10 bits.
 __device__ __forceinline__ void multiply_add_tf32(float (&c)[4], const std::uint32_t (&a)[4],
                                                   std::uint32_t b0, std::uint32_t b1) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7},"
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7},"
       " {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
@@ -111,6 +135,11 @@ template <int kLeft>
 __device__ __forceinline__ void copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
+// Keeps the compiler from computing x again where it is short of registers.
+__device__ __forceinline__ int keep(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
 // --- end of instructions ---
 
 // Two numbers as FP16 halves: x = high + low to 22 bits.
@@ -120,9 +149,10 @@ __device__ __forceinline__ void split(float first, float second, std::uint32_t& 
   const float2 kept = from_halves(high);
   low = to_halves(first - kept.x, second - kept.y);
 }
+// x = high + low to 21 bits; the tensor core cuts both to 11.
 __device__ __forceinline__ void split_tf32(float x, std::uint32_t& high, std::uint32_t& low) {
-  high = to_tf32(x);
-  low = to_tf32(x - __uint_as_float(high));
+  high = __float_as_uint(x) & 0xffffe000u;
+  low = __float_as_uint(x - __uint_as_float(high));
 }
 
 // The power of two that brings `most` near 1, and its inverse; both are normal numbers.
@@ -154,565 +184,573 @@ struct Shape {
   int m, n, taus;
 };
 
-// What the warps of a block share.
-struct Shared {
-  char* image;          // V of the block reflector that is being applied; the same place as
-  float* slots;         // the panel by columns, while it is factored
-  float4* sums;         // [warp][tile][lane]: parts of W, as accumulators
-  float4* w;            // [tile][lane]: W
-  uint4* tw;            // [tile][lane]: T'W in halves, as left operands
-  float* gram;          // v_i'v_l in column l, row i; the place of `sums`
-  float4* scalars;      // [column]: gamma, tau, head, scale
-  float* betas;         // [column]
-  float* heads;         // [column]: the diagonal element before its reflection
-  float* backs;         // [column]: what undoes its scale
-  unsigned* most;       // [column]: bits of the largest magnitude
-  std::uint64_t* bars;  // [column]: it is published
-};
-constexpr int kSumBytes = kWarps * kTriangle * 4;
-constexpr int kSharedBytes =
-    kPanel * kSlot * 4 + kSumBytes + 2 * kTriangle * 4 + kPanel * (16 + 4 * 4 + 8);
+// A block of kWarps warps and the panel of 64 kWarps rows that it holds.
+template <int kWarps>
+struct Block {
+  static constexpr int kRows = 16 * kGroups * kWarps, kThreads = 32 * kWarps;
+  static constexpr int kColumnsEach = kPanel / kWarps;  // of a warp while it factors
+  static constexpr int kSlot = kRows + 16;  // floats; 16 keeps quarter warps off each other's banks
+  static constexpr int kImageBytes =
+      kRows * kPanel * 4;  // of V's halves: [8 rows][high, low][column][row]
 
-__device__ __forceinline__ Shared carve(float4* memory) {
-  Shared s;
-  s.image = reinterpret_cast<char*>(memory);
-  s.slots = reinterpret_cast<float*>(memory);
-  s.sums = memory + kPanel * kSlot / 4;
-  s.gram = reinterpret_cast<float*>(s.sums);
-  s.w = s.sums + kSumBytes / 16;
-  s.tw = reinterpret_cast<uint4*>(s.w + kTriangle / 4);
-  s.scalars = s.w + 2 * (kTriangle / 4);
-  s.bars = reinterpret_cast<std::uint64_t*>(s.scalars + kPanel);
-  s.betas = reinterpret_cast<float*>(s.bars + kPanel);
-  s.heads = s.betas + kPanel;
-  s.backs = s.heads + kPanel;
-  s.most = reinterpret_cast<unsigned*>(s.backs + kPanel);
-  return s;
-}
+  // What the warps of a block share.
+  struct Shared {
+    char* image;          // V of the block reflector that is being applied; the same place as
+    float* slots;         // the panel by columns, while it is factored
+    float4* sums;         // [warp][tile][lane]: parts of W, as accumulators
+    float4* w;            // [tile][lane]: W
+    uint2* tw;            // [high, low][tile][step][lane]: T'W, as left operands
+    float2* triangle;     // T, as right operands: [column tile][row tile][lane]
+    float* gram;          // v_i'v_l in column l, row i; the place of `sums`
+    float4* scalars;      // [column]: gamma, tau, head, scale
+    float* backs;         // [column]: what undoes its scale
+    unsigned* most;       // [column]: bits of the largest magnitude
+    std::uint64_t* bars;  // [column]: it is published
+    std::uint64_t* scalar_bars;  // [column]: its reflector is there
+    std::uint64_t* peer;         // the other block of a pair has finished a panel
+  };
+  static constexpr int kSumBytes = kWarps * kTriangle * 4;
+  static constexpr int kSharedBytes =
+      kPanel * kSlot * 4 + kSumBytes + 3 * kTriangle * 4 + kPanel * (16 + 2 * 4 + 2 * 8) + 16;
 
-// --- the update of a panel ---
+  static __device__ __forceinline__ Shared carve(float4* memory) {
+    Shared s;
+    s.image = reinterpret_cast<char*>(memory);
+    s.slots = reinterpret_cast<float*>(memory);
+    s.sums = memory + kPanel * kSlot / 4;
+    s.gram = reinterpret_cast<float*>(s.sums);
+    s.w = s.sums + kSumBytes / 16;
+    s.tw = reinterpret_cast<uint2*>(s.w + kTriangle / 4);
+    s.triangle = reinterpret_cast<float2*>(s.w + 2 * (kTriangle / 4));
+    s.scalars = s.w + 3 * (kTriangle / 4);
+    s.bars = reinterpret_cast<std::uint64_t*>(s.scalars + kPanel);
+    s.scalar_bars = s.bars + kPanel;
+    s.backs = reinterpret_cast<float*>(s.scalar_bars + kPanel);
+    s.most = reinterpret_cast<unsigned*>(s.backs + kPanel);
+    s.peer = reinterpret_cast<std::uint64_t*>(s.most + kPanel);
+    return s;
+  }
 
-// Rows 16 G .. 16 G + 15 belong to warp G % 8. Lane (g, t) has rows 16 G + 4 t .. + 3 of columns
-// 16 tile + g and + 8: with the rows in the order 4 t + (0, 1), 4 t + (2, 3) for the left and the
-// right half of a tensor-core tile these are its accumulators and its left operands.
-struct Strip {
-  float a[2][kGroups][2][4];  // [tile][group][column half][row]
-};
+  // --- the update of a panel ---
 
-__device__ __forceinline__ void fetch_group(const Shared& s, const char* image, int group, int lane,
-                                            bool wanted) {
-  if (wanted) {
+  // Rows 16 G .. 16 G + 15 belong to warp G % 8. Lane (g, t) has rows 16 G + 4 t .. + 3 of columns
+  // 16 tile + g and + 8: with the rows in the order 4 t + (0, 1), 4 t + (2, 3) for the left and the
+  // right half of a tensor-core tile these are its accumulators and its left operands.
+  struct Strip {
+    float a[2][kGroups][2][4];  // [tile][group][column half][row]
+  };
+
+  // Both places are of group `warp` and this lane.
+  static __device__ __forceinline__ void fetch_group(char* to, const char* from, int i,
+                                                     bool wanted) {
+    if (wanted) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int at = group * 2048 + i * 512 + lane * 16;
-      copy_async(s.image + at, image + at);
+      for (int k = 0; k < 4; ++k)
+        copy_async(to + i * kWarps * 2048 + k * 512, from + i * kWarps * 2048 + k * 512);
+    }
+    copy_commit();
+  }
+
+  static __device__ __forceinline__ void fetch(const Shared& s, const char* image, int warp,
+                                               int lane, int block = 0) {
+    const int place = warp * 2048 + lane * 16;
+#pragma unroll
+    for (int i = 0; i < kGroups; ++i)
+      fetch_group(s.image + place, image + place, i, warp + i * kWarps >= 2 * block);
+  }
+
+  static __device__ __forceinline__ void split_group(const Strip& strip, int tile, int i,
+                                                     std::uint32_t (&high)[4],
+                                                     std::uint32_t (&low)[4]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float(&x)[4] = strip.a[tile][i][half];
+      split(x[0], x[1], high[half], low[half]);
+      split(x[2], x[3], high[2 + half], low[2 + half]);
     }
   }
-  copy_commit();
-}
 
-__device__ __forceinline__ void split_group(const Strip& strip, int tile, int i,
-                                            std::uint32_t (&high)[4], std::uint32_t (&low)[4]) {
+  template <int kIndex>
+  static __device__ __forceinline__ void project_group(const Strip& strip, const char* lane_image,
+                                                       int first_group, int warp,
+                                                       float (&part)[2][4][4]) {
+    copy_wait<kGroups - kIndex>();  // T is the last
+    __syncwarp();
+    if (warp + kIndex * kWarps < first_group) return;
+    std::uint32_t high[2][4], low[2][4];
+    split_group(strip, 0, kIndex, high[0], low[0]);
+    split_group(strip, 1, kIndex, high[1], low[1]);
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float(&x)[4] = strip.a[tile][i][half];
-    split(x[0], x[1], high[half], low[half]);
-    split(x[2], x[3], high[2 + half], low[2 + half]);
-  }
-}
-
-template <int kIndex>
-__device__ __forceinline__ void project_group(const Strip& strip, const char* lane_image,
-                                              int first_group, int warp, float (&part)[2][4][4]) {
-  copy_wait<kGroups - 1 - kIndex>();
-  __syncwarp();
-  const int group = warp + kIndex * kWarps;
-  if (group < first_group) return;
-  std::uint32_t high[2][4], low[2][4];
-  split_group(strip, 0, kIndex, high[0], low[0]);
-  split_group(strip, 1, kIndex, high[1], low[1]);
+    for (int j = 0; j < 4; j += 2) {
+      std::uint32_t b[2][4];
 #pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    std::uint32_t b[4];
-    load_matrices(b, lane_image + group * 2048 + j * 128);
+      for (int i = 0; i < 2; ++i)
+        load_matrices(b[i], lane_image + kIndex * kWarps * 2048 + (j + i) * 128);
+      const auto add = [&](const std::uint32_t(&a)[2][4], int of_b) {
 #pragma unroll
-    for (int tile = 0; tile < 2; ++tile) {
-      multiply_add(part[tile][j], low[tile], b[0], b[1]);
-      multiply_add(part[tile][j], high[tile], b[2], b[3]);
-      multiply_add(part[tile][j], high[tile], b[0], b[1]);
+        for (int i = 0; i < 2; ++i)
+#pragma unroll
+          for (int tile = 0; tile < 2; ++tile)
+            multiply_add(part[tile][j + i], a[tile], b[i][of_b], b[i][of_b + 1]);
+      };
+      add(low, 0);
+      add(high, 2);
+      add(high, 0);
     }
   }
-}
 
-// The sum over all warps of part [tile][j]; warp w gets its tile w as an accumulator.
-__device__ __forceinline__ float4 sum_parts(const Shared& s, const float (&part)[2][4][4], int warp,
-                                            int lane) {
+  // The sum over all warps of part [tile][j]; warp w < 8 gets tile w of it as an accumulator.
+  static __device__ __forceinline__ float4 sum_parts(const Shared& s, const float (&part)[2][4][4],
+                                                     int warp, int lane) {
 #pragma unroll
-  for (int tile = 0; tile < 2; ++tile)
+    for (int tile = 0; tile < 2; ++tile)
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const float(&c)[4] = part[tile][j];
-      s.sums[(warp * 8 + tile * 4 + j) * 32 + lane] = make_float4(c[0], c[1], c[2], c[3]);
+      for (int j = 0; j < 4; ++j) {
+        const float(&c)[4] = part[tile][j];
+        s.sums[(warp * 8 + tile * 4 + j) * 32 + lane] = make_float4(c[0], c[1], c[2], c[3]);
+      }
+    __syncthreads();  // all parts are there
+    if (warp >= 8) return {};
+    float4 sum = s.sums[warp * 32 + lane];
+#pragma unroll
+    for (int i = 1; i < kWarps; ++i) {
+      const float4 one = s.sums[(i * 8 + warp) * 32 + lane];
+      sum.x += one.x, sum.y += one.y, sum.z += one.z, sum.w += one.w;
     }
-  __syncthreads();  // all parts are there
-  float4 sum = s.sums[warp * 32 + lane];
-#pragma unroll
-  for (int i = 1; i < kWarps; ++i) {
-    const float4 one = s.sums[(i * 8 + warp) * 32 + lane];
-    sum.x += one.x, sum.y += one.y, sum.z += one.z, sum.w += one.w;
+    return sum;
   }
-  return sum;
-}
 
-// A -= V T'(V'A) for the panel in the registers of the block. Fetches the next V behind itself.
-__device__ __forceinline__ void apply_block(const Shared& s, Strip& strip, const float2* triangle,
-                                            const char* next_image, int block, bool more, int warp,
-                                            int lane) {
-  const int tile = warp / 4, column = warp % 4;  // of W, that this warp multiplies with T
-  const int first_group = 2 * block;
-  float2 t[4];
-#pragma unroll
-  for (int k = 0; k < 4; ++k) t[k] = __ldcg(triangle + (column * 4 + k) * 32 + lane);
+  // A -= V T'(V'A) for the panel in the registers of the block. Fetches the next V behind itself.
+  static __device__ __forceinline__ void apply_block(const Shared& s, Strip& strip,
+                                                     const char* triangle, const char* next_image,
+                                                     int block, int next, int warp, int lane) {
+    const int tile = warp / 4, column = warp % 4;  // of W, that this warp multiplies with T
+    const int first_group = 2 * block;
+    if (threadIdx.x < kTriangle / 4)
+      copy_async(reinterpret_cast<char*>(s.triangle) + threadIdx.x * 16,
+                 triangle + threadIdx.x * 16);
+    copy_commit();
 
-  {
-    const char* lane_image = s.image + lane / 8 % 2 * 1024 + lane / 16 * 512 + lane % 8 * 16;
-    float part[2][4][4] = {};
-    project_group<0>(strip, lane_image, first_group, warp, part);
-    project_group<1>(strip, lane_image, first_group, warp, part);
-    project_group<2>(strip, lane_image, first_group, warp, part);
-    project_group<3>(strip, lane_image, first_group, warp, part);
-    s.w[warp * 32 + lane] = sum_parts(s, part, warp, lane);
-  }
-  half_barrier(tile);  // W of my columns is there
-  {
-    float product[4] = {};
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      if (k > column) break;
-      const float4 w = s.w[(tile * 4 + k) * 32 + lane];
-      std::uint32_t high[4], low[4], t_high[2], t_low[2];
-      split_tf32(w.x, high[0], low[0]);
-      split_tf32(w.z, high[1], low[1]);
-      split_tf32(w.y, high[2], low[2]);
-      split_tf32(w.w, high[3], low[3]);
-      split_tf32(t[k].x, t_high[0], t_low[0]);
-      split_tf32(t[k].y, t_high[1], t_low[1]);
-      multiply_add_tf32(product, low, t_high[0], t_high[1]);
-      multiply_add_tf32(product, high, t_low[0], t_low[1]);
-      multiply_add_tf32(product, high, t_high[0], t_high[1]);
+    {
+      const char* lane_image =
+          s.image + keep(warp * 2048 + lane / 8 % 2 * 1024 + lane / 16 * 512 + lane % 8 * 16);
+      float part[2][4][4] = {};
+      project_group<0>(strip, lane_image, first_group, warp, part);
+      project_group<1>(strip, lane_image, first_group, warp, part);
+      project_group<2>(strip, lane_image, first_group, warp, part);
+      project_group<3>(strip, lane_image, first_group, warp, part);
+      copy_wait<0>();
+      const float4 sum = sum_parts(s, part, warp, lane);
+      if (warp < 8) s.w[warp * 32 + lane] = sum;
     }
-    uint4 halves;
-    split(product[0], product[1], halves.x, halves.z);
-    split(product[2], product[3], halves.y, halves.w);
-    s.tw[warp * 32 + lane] = halves;
-  }
-  __syncthreads();  // T'W is there
-
-  std::uint32_t high[2][2][4], low[2][2][4];  // [tile][step]
+    if (warp < 8) {
+      half_barrier(tile);  // W of my columns is there
+      float parts[3][4] = {};
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
+      for (int k = 0; k < 4; ++k) {
+        if (k > column) break;
+        const float4 w = s.w[(tile * 4 + k) * 32 + lane];
+        const float2 t = s.triangle[(column * 4 + k) * 32 + lane];
+        std::uint32_t high[4], low[4], t_high[2], t_low[2];
+        split_tf32(w.x, high[0], low[0]);
+        split_tf32(w.z, high[1], low[1]);
+        split_tf32(w.y, high[2], low[2]);
+        split_tf32(w.w, high[3], low[3]);
+        split_tf32(t.x, t_high[0], t_low[0]);
+        split_tf32(t.y, t_high[1], t_low[1]);
+        multiply_add_tf32(parts[0], low, t_high[0], t_high[1]);
+        multiply_add_tf32(parts[1], high, t_low[0], t_low[1]);
+        multiply_add_tf32(parts[2], high, t_high[0], t_high[1]);
+      }
+      float product[4];
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const uint4 halves = s.tw[(i * 4 + j) * 32 + lane];
-      high[i][j / 2][j % 2 * 2] = halves.x, high[i][j / 2][j % 2 * 2 + 1] = halves.y;
-      low[i][j / 2][j % 2 * 2] = halves.z, low[i][j / 2][j % 2 * 2 + 1] = halves.w;
+      for (int e = 0; e < 4; ++e) product[e] = parts[0][e] + parts[1][e] + parts[2][e];
+      uint2 high, low;
+      split(product[0], product[1], high.x, low.x);
+      split(product[2], product[3], high.y, low.y);
+      uint2* to = s.tw + ((tile * 2 + column / 2) * 32 + lane) * 2 + column % 2;
+      to[0] = high;
+      to[4 * 32 * 2] = low;
     }
-  const char* lane_image = s.image + lane / 16 * 512 + (lane / 8 % 2 * 8 + lane % 8) * 16;
+    __syncthreads();  // T'W is there
+
+    std::uint32_t high[2][2][4], low[2][2][4];  // [tile][step]
 #pragma unroll
-  for (int i = 0; i < kGroups; ++i) {
-    const int group = warp + i * kWarps;
-    if (group >= first_group) {
+    for (int i = 0; i < 2; ++i)
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        std::uint32_t b[2][4];
+      for (int step = 0; step < 2; ++step) {
+        const uint4* from = reinterpret_cast<const uint4*>(s.tw) + (i * 2 + step) * 32 + lane;
+        const uint4 h = from[0], l = from[4 * 32];
+        high[i][step][0] = h.x, high[i][step][1] = h.y, high[i][step][2] = h.z,
+        high[i][step][3] = h.w;
+        low[i][step][0] = l.x, low[i][step][1] = l.y, low[i][step][2] = l.z, low[i][step][3] = l.w;
+      }
+    const char* lane_image =
+        s.image + keep(warp * 2048 + lane / 16 * 512 + (lane / 8 % 2 * 8 + lane % 8) * 16);
+    const int place = keep(warp * 2048 + lane * 16);
 #pragma unroll
-        for (int step = 0; step < 2; ++step)
-          load_transposed(b[step], lane_image + (group * 2 + half) * 1024 + step * 256);
+    for (int i = 0; i < kGroups; ++i) {
+      const int group = warp + i * kWarps;
+      if (group >= first_group) {
 #pragma unroll
-        for (int u = 0; u < 2; ++u) {
-          // Summed apart from A: the accumulation cuts, and A is the larger.
-          float product[4] = {};
-#pragma unroll
-          for (int step = 0; step < 2; ++step) {
-            multiply_add(product, low[u][step], b[step][0], b[step][1]);
-            multiply_add(product, high[u][step], b[step][2], b[step][3]);
-          }
+        for (int half = 0; half < 2; ++half) {
+          std::uint32_t b[2][4];
 #pragma unroll
           for (int step = 0; step < 2; ++step)
-            multiply_add(product, high[u][step], b[step][0], b[step][1]);
+            load_transposed(b[step], lane_image + (i * kWarps * 2 + half) * 1024 + step * 256);
+          // Summed apart from A: the accumulation cuts, and A is the larger.
+          float small[2][4] = {}, large[2][4] = {};
+          const auto add = [&](float(&c)[2][4], const std::uint32_t(&a)[2][2][4], int step,
+                               int of_b) {
 #pragma unroll
-          for (int e = 0; e < 4; ++e) strip.a[u][i][e / 2][half * 2 + e % 2] -= product[e];
+            for (int u = 0; u < 2; ++u)
+              multiply_add(c[u], a[u][step], b[step][of_b], b[step][of_b + 1]);
+          };
+          add(small, low, 0, 0);
+          add(large, high, 0, 0);
+          add(small, high, 0, 2);
+          add(large, high, 1, 0);
+          add(small, low, 1, 0);
+          add(small, high, 1, 2);
+#pragma unroll
+          for (int u = 0; u < 2; ++u)
+#pragma unroll
+            for (int e = 0; e < 4; ++e)
+              strip.a[u][i][e / 2][half * 2 + e % 2] -= small[u][e] + large[u][e];
         }
       }
+      __syncwarp();  // all lanes have read the group: its place is free
+      fetch_group(s.image + place, next_image + place, i, group >= 2 * next);
     }
-    __syncwarp();  // all lanes have read the group: its place is free
-    fetch_group(s, next_image, group, lane, more && group >= first_group + 2);
-  }
-}
-
-// --- the factorization of a panel ---
-
-// Column 8 k + warp of the panel in registers: v[k][4 i + e] is row first + 128 i + 4 lane + e.
-// Whoever owns the next pivot column makes the reflector, reflects that column and publishes it
-// with the reflector's numbers; everyone's other columns follow one step behind.
-template <int kHeight>
-struct Columns {
-  static constexpr int kQuads = kHeight / 128, kElements = 4 * kQuads;
-
-  Shared s;
-  float v[kColumnsEach][kElements];
-  float old[kElements];      // the pivot before, with its head
-  float dots[kColumnsEach];  // of my columns with it
-  float top[kColumnsEach];   // their elements in its row
-  int warp, lane, parity;
-  int first;   // row of the window
-  int offset;  // row of the panel's first pivot in it
-
-  __device__ __forceinline__ float4 get(int column, int i) const {
-    return *reinterpret_cast<const float4*>(s.slots + column * kSlot + first + 128 * i + 4 * lane);
-  }
-  __device__ __forceinline__ void put(int column, int i, float4 x) const {
-    *reinterpret_cast<float4*>(s.slots + column * kSlot + first + 128 * i + 4 * lane) = x;
-  }
-  // Of the element in row `row` of the window, which is one of the first 128.
-  __device__ __forceinline__ float pick(const float (&column)[kElements], int row) const {
-    const float even = row & 2 ? column[2] : column[0], odd = row & 2 ? column[3] : column[1];
-    return __shfl_sync(~0u, row & 1 ? odd : even, row / 4);
   }
 
-  __device__ __forceinline__ void load() {
+  // --- the factorization of a panel ---
+
+  // Columns kColumnsEach warp .. of the panel in registers: v[k][4 i + e] is row
+  // first + 128 i + 4 lane + e. A pivot column is published before it is reflected, then the
+  // numbers of its reflector; the next one is brought up to date first.
+  template <int kHeight>
+  struct Columns {
+    static constexpr int kQuads = kHeight / 128, kElements = 4 * kQuads, kC = kColumnsEach;
+
+    Shared s;
+    float v[kC][kElements], x[kElements];
+    float dots[kC + 1], top[kC];  // x'v, and at last x'x; the pivot's row
+    int warp, lane, parity;
+    int first;   // row of the window
+    int offset;  // row of the panel's first pivot in it, one of the first 128
+
+    __device__ __forceinline__ float4 get(int column, int i) const {
+      return *reinterpret_cast<const float4*>(s.slots + column * kSlot + first + 128 * i +
+                                              4 * lane);
+    }
+    __device__ __forceinline__ void put(int column, int i, float4 x) const {
+      *reinterpret_cast<float4*>(s.slots + column * kSlot + first + 128 * i + 4 * lane) = x;
+    }
+    // What element `e` of the first quad is in the row of pivot j = owner kC + e.
+    __device__ __forceinline__ float pick(const float (&column)[kElements], int j, int c) const {
+      float mine = column[c % 4];
+      if (kC == 2) mine = j & 2 ? column[2 + c] : column[c];
+      return __shfl_sync(~0u, mine, (offset + j) / 4);
+    }
+    __device__ __forceinline__ void take_tail(int k, int j) {
 #pragma unroll
-    for (int k = 0; k < kColumnsEach; ++k)
+      for (int q = 0; q < kElements; ++q)
+        x[q] = q < 4 && 4 * lane + q <= offset + j ? 0.0f : v[k][q];
+    }
+    __device__ __forceinline__ void publish(int k, int j) const {
 #pragma unroll
       for (int i = 0; i < kQuads; ++i) {
-        float4 x = get(8 * k + warp, i);
-        if (i == 0 && 4 * lane < offset) x = make_float4(0, 0, 0, 0);
-        v[k][4 * i] = x.x, v[k][4 * i + 1] = x.y, v[k][4 * i + 2] = x.z, v[k][4 * i + 3] = x.w;
+        float y[4];
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          y[e] = i == 0 && 4 * lane + e <= offset + j ? 0.0f : v[k][4 * i + e];
+        put(j, i, make_float4(y[0], y[1], y[2], y[3]));
       }
-  }
-
-  __device__ __forceinline__ void publish(const float (&column)[kElements], int j) const {
-    const int row = offset + j;
-    const float head = pick(column, row);
-#pragma unroll
-    for (int i = 0; i < kQuads; ++i) {
-      float x[4];
-#pragma unroll
-      for (int e = 0; e < 4; ++e) x[e] = i == 0 && 4 * lane + e <= row ? 0.0f : column[4 * i + e];
-      put(j, i, make_float4(x[0], x[1], x[2], x[3]));
+      barrier_arrive(&s.bars[j]);
     }
-    if (lane == 0) s.heads[j] = head;
-    __syncwarp();
-    if (lane == 0) barrier_arrive(&s.bars[j]);
-  }
-
-  // Column k takes the reflector of the pivot before.
-  __device__ __forceinline__ float factor_of(int k, const float4& r) const {
-    return -r.x * (r.y * fmaf(r.x, dots[k], top[k]));
-  }
-
-  // The reflector of column j from its tail and its head; all lanes get it.
-  __device__ __forceinline__ Reflector reflect(int j, float square, float& dot, float& scale_to,
-                                               float& undo) const {
-    float alpha = s.heads[j];
-    bool nonzero = true;
-    scale_to = 1, undo = 1;
-    if (square < kTinySquare) {
-      float most = 0;
+    // dots[k] for k >= from; kNorm: x'x too.
+    template <int kFrom, bool kNorm>
+    __device__ __forceinline__ void form_dots() {
 #pragma unroll
-      for (int i = 0; i < kQuads; ++i) {
-        const float4 x = get(j, i);
-        most = fmaxf(fmaxf(most, fmaxf(fabsf(x.x), fabsf(x.y))), fmaxf(fabsf(x.z), fabsf(x.w)));
+      for (int k = kFrom; k < kC + (kNorm ? 1 : 0); ++k) {
+        float part[2] = {};
+#pragma unroll
+        for (int q = 0; q < kElements; ++q)
+          part[q % 2] = fmaf(x[q], k < kC ? v[k < kC ? k : 0][q] : x[q], part[q % 2]);
+        dots[k] = part[0] + part[1];
       }
 #pragma unroll
       for (int level = 16; level > 0; level >>= 1)
-        most = fmaxf(most, __shfl_xor_sync(~0u, most, level));
-      nonzero = most != 0;
-      const Scale scale = scale_for(fmaxf(most, fabsf(alpha)));
-      alpha *= scale.to;
-      dot *= scale.to;
-      scale_to = scale.to, undo = scale.back;
-      square = 0;
+#pragma unroll
+        for (int k = kFrom; k < kC + (kNorm ? 1 : 0); ++k)
+          dots[k] += __shfl_xor_sync(~0u, dots[k], level);
+    }
+    // r: gamma, tau, head, scale.
+    __device__ __forceinline__ void update(int k, int j, const float4& r) {
+      const float u = -r.x * (r.y * fmaf(r.x, dots[k], top[k]));
+#pragma unroll
+      for (int q = 0; q < kElements; ++q) v[k][q] = fmaf(u, x[q], v[k][q]);
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (4 * lane + e == offset + j) v[k][e] = fmaf(u, r.z, v[k][e]);
+    }
+
+    // Column j = owner kC + kColumn of an earlier warp meets mine.
+    template <int kColumn>
+    __device__ __forceinline__ void follow(int j, bool next_is_mine) {
+#pragma unroll
+      for (int k = 0; k < kC; ++k) top[k] = pick(v[k], j, kColumn);
+      barrier_wait<false>(&s.bars[j], parity);
 #pragma unroll
       for (int i = 0; i < kQuads; ++i) {
-        const float4 x = get(j, i);
-        const float y[4] = {x.x * scale.to, x.y * scale.to, x.z * scale.to, x.w * scale.to};
-#pragma unroll
-        for (int e = 0; e < 4; ++e) square = fmaf(y[e], y[e], square);
+        const float4 quad = get(j, i);
+        x[4 * i] = quad.x, x[4 * i + 1] = quad.y, x[4 * i + 2] = quad.z, x[4 * i + 3] = quad.w;
       }
-#pragma unroll
-      for (int level = 16; level > 0; level >>= 1) square += __shfl_xor_sync(~0u, square, level);
-    }
-    Reflector r = make_reflector(alpha, square);
-    if (!nonzero) r = {alpha, 0, 0, 0};
-    return r;
-  }
-
-  __device__ __forceinline__ void keep(int j, const Reflector& r, float scale_to, float undo,
-                                       float* tau, bool tau_wanted) const {
-    if (lane == 0) {
-      s.scalars[j] = make_float4(r.gamma, r.tau, r.head, scale_to);
-      s.betas[j] = r.beta * undo;
-      if (tau_wanted) tau[j] = r.tau;
-    }
-  }
-
-  // Pivot j = next - 1 is published. kMine: which of my columns may be the next pivot.
-  template <int kMine>
-  __device__ __forceinline__ void step(int next, float* tau, bool tau_wanted) {
-    const int j = next - 1;
-    barrier_wait(&s.bars[j], parity);
-    if (kMine * 8 + warp < next && kMine == kColumnsEach - 1) return;  // nothing of mine is left
-    float factor[kColumnsEach] = {};
-    if (j > 0) {
-      const float4 r = s.scalars[j - 1];
+      form_dots<0, false>();
+      barrier_wait<false>(&s.scalar_bars[j], parity);
+      const float4 r = s.scalars[j];
       if (r.w != 1) {
 #pragma unroll
-        for (int q = 0; q < kElements; ++q) old[q] *= r.w;
+        for (int q = 0; q < kElements; ++q) x[q] *= r.w;
 #pragma unroll
-        for (int k = kMine; k < kColumnsEach; ++k) dots[k] *= r.w;
+        for (int k = 0; k < kC; ++k) dots[k] *= r.w;
       }
-      const int row = offset + j - 1 - 4 * lane;
+      update(0, j, r);
+      if (kColumn == kC - 1 && next_is_mine) publish(0, j + 1);
 #pragma unroll
-      for (int e = 0; e < 4; ++e) old[e] = e == row ? r.z : old[e];
-#pragma unroll
-      for (int k = kMine; k < kColumnsEach; ++k) factor[k] = factor_of(k, r);
+      for (int k = 1; k < kC; ++k) update(k, j, r);
     }
-    const bool next_is_mine = kMine * 8 + warp == next;
-    if (next_is_mine) {
-      float square[4] = {}, dot[4] = {};
+
+    // My own column kColumn is the pivot.
+    template <int kColumn>
+    __device__ __forceinline__ void lead(float* tau, int taus) {
+      const int j = warp * kC + kColumn;
+      take_tail(kColumn, j);
 #pragma unroll
-      for (int i = 0; i < kQuads; ++i) {
-        const float4 quad = get(j, i);
-        const float x[4] = {quad.x, quad.y, quad.z, quad.w};
+      for (int k = kColumn; k < kC; ++k) top[k] = pick(v[k], j, kColumn);
+      form_dots<kColumn + 1, true>();
+      float alpha = top[kColumn], scale_to = 1, undo = 1;
+      bool nonzero = true;
+      if (dots[kC] < kTinySquare) {
+        float most = 0;
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          float& mine = v[kMine][4 * i + e];
-          mine = fmaf(factor[kMine], old[4 * i + e], mine);
-          square[e] = fmaf(x[e], x[e], square[e]);
-          dot[e] = fmaf(x[e], mine, dot[e]);
-        }
+        for (int q = 0; q < kElements; ++q) most = fmaxf(most, fabsf(x[q]));
+#pragma unroll
+        for (int level = 16; level > 0; level >>= 1)
+          most = fmaxf(most, __shfl_xor_sync(~0u, most, level));
+        nonzero = most != 0;
+        const Scale scale = scale_for(fmaxf(most, fabsf(alpha)));
+        alpha *= scale.to;
+        scale_to = scale.to, undo = scale.back;
+#pragma unroll
+        for (int q = 0; q < kElements; ++q) x[q] *= scale.to;
+        form_dots<kColumn + 1, true>();
       }
-      float s2 = (square[0] + square[1]) + (square[2] + square[3]);
-      float d = (dot[0] + dot[1]) + (dot[2] + dot[3]);
-      const float above = pick(v[kMine], offset + j);
-#pragma unroll
-      for (int level = 16; level > 0; level >>= 1) {
-        s2 += __shfl_xor_sync(~0u, s2, level);
-        d += __shfl_xor_sync(~0u, d, level);
+      Reflector r = make_reflector(alpha, dots[kC]);
+      if (!nonzero) r = {alpha, 0, 0, 0};
+      const float4 numbers = make_float4(r.gamma, r.tau, r.head, scale_to);
+      if (lane == 0) {
+        s.scalars[j] = numbers;
+        if (j < taus) tau[j] = r.tau;
       }
-      float scale_to, undo;
-      const Reflector r = reflect(j, s2, d, scale_to, undo);
-      keep(j, r, scale_to, undo, tau, tau_wanted);
-      const float t = r.tau * fmaf(r.gamma, d, above), u = -t * r.gamma;
-      const int row = offset + j - 4 * lane;
-      const auto reflect_next = [&](auto scaled) {
+      barrier_arrive(&s.scalar_bars[j]);
+#pragma unroll
+      for (int k = kColumn + 1; k < kC; ++k) {
+        update(k, j, numbers);
+        if (k == kColumn + 1) publish(k, j + 1);
+      }
+#pragma unroll
+      for (int q = 0; q < kElements; ++q) {
+        const int below = 4 * lane + q - offset - j;
+        if (q >= 4 || below > 0) v[kColumn][q] = r.gamma * x[q];
+        if (q < 4 && below == 0) v[kColumn][q] = r.beta * undo;
+      }
+    }
+
+    __device__ __forceinline__ void run(float* tau, int taus) {
+#pragma unroll
+      for (int k = 0; k < kC; ++k)
 #pragma unroll
         for (int i = 0; i < kQuads; ++i) {
-          const float4 quad = get(j, i);
-          const float x[4] = {quad.x, quad.y, quad.z, quad.w};
+          float4 quad = get(warp * kC + k, i);
+          if (i == 0 && 4 * lane < offset) quad = make_float4(0, 0, 0, 0);
+          v[k][4 * i] = quad.x, v[k][4 * i + 1] = quad.y;
+          v[k][4 * i + 2] = quad.z, v[k][4 * i + 3] = quad.w;
+        }
+      if (warp == 0) publish(0, 0);
+#pragma unroll 1
+      for (int owner = 0; owner < warp; ++owner) {
+        follow<0>(owner * kC, false);
+        follow<1>(owner * kC + 1, owner == warp - 1);
+        if constexpr (kC == 4) {
+          follow<2>(owner * kC + 2, false);
+          follow<3>(owner * kC + 3, owner == warp - 1);
+        }
+      }
+      lead<0>(tau, taus);
+      lead<1>(tau, taus);
+      if constexpr (kC == 4) {
+        lead<2>(tau, taus);
+        lead<3>(tau, taus);
+      }
+      __syncthreads();  // every pivot has been read
+    }
+
+    // My columns go to H, and as raised V, a unit lower trapezium, to the slots.
+    __device__ __forceinline__ void finish(float* h, const Shape& shape, int panel) const {
+#pragma unroll
+      for (int k = 0; k < kC; ++k) {
+        const int column = warp * kC + k, pivot = offset + column;
+        const float back = s.backs[column];
+        float* to = h + std::int64_t{panel * kPanel + column} * shape.m + first + 4 * lane;
+        const bool wanted = panel * kPanel + column < shape.n;
+#pragma unroll
+        for (int i = 0; i < kQuads; ++i) {
+          float out[4], low[4];
 #pragma unroll
           for (int e = 0; e < 4; ++e) {
-            float& mine = v[kMine][4 * i + e];
-            mine = fmaf(u, decltype(scaled)::value ? x[e] * scale_to : x[e], mine);
-            if (i == 0 && e == row) mine -= t;
+            const int below = 128 * i + 4 * lane + e - pivot;
+            const float y = v[k][4 * i + e];
+            out[e] = i > 0 || below > 0 ? y : y * back;
+            low[e] = i > 0 || below > 0 ? kRaise * y : below == 0 ? kRaise : 0.0f;
           }
+          put(column, i, make_float4(low[0], low[1], low[2], low[3]));
+          const int row = first + 128 * i + 4 * lane;
+          if (wanted && row < shape.m && (i > 0 || 4 * lane >= offset))
+            __stcs(reinterpret_cast<float4*>(to + 128 * i),
+                   make_float4(out[0], out[1], out[2], out[3]));
         }
-      };
-      if (scale_to == 1)
-        reflect_next(std::false_type{});
-      else
-        reflect_next(std::true_type{});
-      publish(v[kMine], next);
-    }
-    // The others: one step behind, then the products with this pivot.
-    const bool first_too = kMine * 8 + warp > next;
-    float part[kColumnsEach] = {};
-    const auto follow = [&](auto from) {
-#pragma unroll
-      for (int i = 0; i < kQuads; ++i) {
-        const float4 quad = get(j, i);
-        const float x[4] = {quad.x, quad.y, quad.z, quad.w};
-#pragma unroll
-        for (int k = decltype(from)::value; k < kColumnsEach; ++k)
-#pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            v[k][4 * i + e] = fmaf(factor[k], old[4 * i + e], v[k][4 * i + e]);
-            part[k] = fmaf(x[e], v[k][4 * i + e], part[k]);
-          }
-#pragma unroll
-        for (int e = 0; e < 4; ++e) old[4 * i + e] = x[e];
       }
-#pragma unroll
-      for (int k = decltype(from)::value; k < kColumnsEach; ++k) top[k] = pick(v[k], offset + j);
-#pragma unroll
-      for (int level = 16; level > 0; level >>= 1)
-#pragma unroll
-        for (int k = decltype(from)::value; k < kColumnsEach; ++k)
-          part[k] += __shfl_xor_sync(~0u, part[k], level);
-#pragma unroll
-      for (int k = decltype(from)::value; k < kColumnsEach; ++k) dots[k] = part[k];
-    };
-    if (first_too)
-      follow(std::integral_constant<int, kMine>{});
-    else
-      follow(std::integral_constant<int, kMine + 1>{});
+    }
+  };
+
+  template <int kHeight>
+  static __device__ __forceinline__ void factor_panel(const Shared& s, float* h, float* tau,
+                                                      const Shape& shape, int panel, int parity,
+                                                      int warp, int lane) {
+    if constexpr (kHeight > 128)
+      if (kRows - panel * kPanel <= kHeight - 128) {
+        factor_panel<kHeight - 128>(s, h, tau, shape, panel, parity, warp, lane);
+        return;
+      }
+    Columns<kHeight> columns;
+    columns.s = s;
+    columns.warp = warp, columns.lane = lane, columns.parity = parity;
+    columns.first = kRows - kHeight;
+    columns.offset = panel * kPanel - columns.first;
+    columns.run(tau + panel * kPanel, shape.taus - panel * kPanel);
+    columns.finish(h, shape, panel);
   }
 
-  __device__ __forceinline__ void run(float* tau, int taus) {
-    load();
+  // From V in the slots: its halves to `image`, and V'V of the whole block as sums by tiles.
+  static __device__ __forceinline__ float4 pack_panel(const Shared& s, char* image, int panel,
+                                                      int warp, int lane) {
+    const int g = lane / 4, t = lane % 4;
+    float part[2][4][4] = {};
+#pragma unroll 1
+    for (int i = 0; i < kGroups; ++i) {
+      const int group = warp + i * kWarps;
+      if (group < 2 * panel) continue;
+      std::uint32_t high[4][2], low[4][2];
 #pragma unroll
-    for (int k = 0; k < kColumnsEach; ++k) dots[k] = top[k] = 0;
+      for (int j = 0; j < 4; ++j) {
+        const float4 x =
+            *reinterpret_cast<const float4*>(s.slots + (8 * j + g) * kSlot + group * 16 + 4 * t);
+        split(x.x, x.y, high[j][0], low[j][0]);
+        split(x.z, x.w, high[j][1], low[j][1]);
 #pragma unroll
-    for (int q = 0; q < kElements; ++q) old[q] = 0;
-    if (warp == 0) publish(v[0], 0);
-    for (int next = 1; next < 8; ++next) step<0>(next, tau, next <= taus);
-    for (int next = 8; next < 16; ++next) step<1>(next, tau, next <= taus);
-    for (int next = 16; next < 24; ++next) step<2>(next, tau, next <= taus);
-    for (int next = 24; next < 32; ++next) step<3>(next, tau, next <= taus);
-    if (warp == 0) {
-      barrier_wait(&s.bars[31], parity);
-      float square = 0, unused = 0;
-#pragma unroll
-      for (int i = 0; i < kQuads; ++i) {
-        const float4 x = get(31, i);
-        square = fmaf(x.x, x.x, fmaf(x.y, x.y, fmaf(x.z, x.z, fmaf(x.w, x.w, square))));
+        for (int half = 0; half < 2; ++half) {
+          char* to = image + (group * 2 + half) * 1024 + (8 * j + g) * 16 + 4 * t;
+          *reinterpret_cast<std::uint32_t*>(to) = high[j][half];
+          *reinterpret_cast<std::uint32_t*>(to + 512) = low[j][half];
+        }
       }
 #pragma unroll
-      for (int level = 16; level > 0; level >>= 1) square += __shfl_xor_sync(~0u, square, level);
-      float scale_to, undo;
-      const Reflector r = reflect(31, square, unused, scale_to, undo);
-      keep(31, r, scale_to, undo, tau, 32 <= taus);
+      for (int tile = 0; tile < 2; ++tile) {
+        const std::uint32_t a_high[4] = {high[2 * tile][0], high[2 * tile + 1][0],
+                                         high[2 * tile][1], high[2 * tile + 1][1]};
+        const std::uint32_t a_low[4] = {low[2 * tile][0], low[2 * tile + 1][0], low[2 * tile][1],
+                                        low[2 * tile + 1][1]};
+#pragma unroll
+        for (int j = 2 * tile; j < 4; ++j) {
+          multiply_add(part[tile][j], a_low, high[j][0], high[j][1]);
+          multiply_add(part[tile][j], a_high, low[j][0], low[j][1]);
+          multiply_add(part[tile][j], a_high, high[j][0], high[j][1]);
+        }
+      }
     }
-    __syncthreads();  // every pivot has been read, every reflector is there
+    return sum_parts(s, part, warp, lane);
   }
 
-  // My columns go to H, and as raised V, a unit lower trapezium, to the slots.
-  __device__ __forceinline__ void finish(float* h, const Shape& shape, int panel) const {
+  // T of the panel from V'V, for V and W that are raised: a lane a row.
+  static __device__ __forceinline__ void make_triangle(const Shared& s, float* triangle, int lane) {
+    float t[kPanel];
 #pragma unroll
-    for (int k = 0; k < kColumnsEach; ++k) {
-      const int column = 8 * k + warp, pivot = offset + column;
-      const float4 r = s.scalars[column];
-      const float beta = s.betas[column], back = s.backs[column];
-      float* to = h + std::int64_t{panel * kPanel + column} * shape.m + first + 4 * lane;
-      const bool wanted = panel * kPanel + column < shape.n;
+    for (int l = 0; l < kPanel; ++l) {
+      float sum[4] = {};
 #pragma unroll
-      for (int i = 0; i < kQuads; ++i) {
-        float out[4], low[4];
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const int below = 128 * i + 4 * lane + e - pivot;
-          const float x = v[k][4 * i + e], tail = x * r.w * r.x;
-          out[e] = i > 0 || below > 0 ? tail : below == 0 ? beta * back : x * back;
-          low[e] = i > 0 || below > 0 ? kRaise * tail : below == 0 ? kRaise : 0.0f;
-        }
-        put(column, i, make_float4(low[0], low[1], low[2], low[3]));
-        const int row = first + 128 * i + 4 * lane;
-        if (wanted && row < shape.m && (i > 0 || 4 * lane >= offset))
-          *reinterpret_cast<float4*>(to + 128 * i) = make_float4(out[0], out[1], out[2], out[3]);
-      }
+      for (int i = 0; i < l; ++i) sum[i % 4] = fmaf(t[i], s.gram[l * kPanel + i], sum[i % 4]);
+      const float tau = s.scalars[l].y;
+      const float value = -tau * ((sum[0] + sum[1]) + (sum[2] + sum[3]));
+      t[l] = l < lane ? 0.0f : l == lane ? tau : value;
     }
+    constexpr float kLower = 1 / (kRaise * kRaise);
+    float* to = triangle + (lane / 8 * 32 + lane % 8 / 2) * 2 + lane % 2;
+#pragma unroll
+    for (int l = 0; l < kPanel; ++l) to[(l / 8 * 4 * 32 + l % 8 * 4) * 2] = t[l] * kLower;
   }
 };
 
-template <int kHeight>
-__device__ __forceinline__ void factor_panel(const Shared& s, float* h, float* tau,
-                                             const Shape& shape, int panel, int warp, int lane) {
-  Columns<kHeight> columns;
-  columns.s = s;
-  columns.warp = warp, columns.lane = lane, columns.parity = panel & 1;
-  columns.first = kRows - kHeight;
-  columns.offset = panel * kPanel - columns.first;
-  columns.run(tau + panel * kPanel, shape.taus - panel * kPanel);
-  columns.finish(h, shape, panel);
+__device__ __forceinline__ unsigned below(int count) {
+  return count >= 32 ? ~0u : (1u << count) - 1;
+}
+__device__ __forceinline__ int next_of(unsigned set) {
+  return set == 0 ? 0 : __ffs(static_cast<int>(set)) - 1;
 }
 
-// From V in the slots: its halves to `image`, and V'V of the whole block as sums by tiles.
-__device__ __forceinline__ float4 pack_panel(const Shared& s, char* image, int panel, int warp,
-                                             int lane) {
-  const int g = lane / 4, t = lane % 4;
-  float part[2][4][4] = {};
-#pragma unroll 1
-  for (int i = 0; i < kGroups; ++i) {
-    const int group = warp + i * kWarps;
-    if (group < 2 * panel) continue;
-    std::uint32_t high[4][2], low[4][2];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const float4 x =
-          *reinterpret_cast<const float4*>(s.slots + (8 * j + g) * kSlot + group * 16 + 4 * t);
-      split(x.x, x.y, high[j][0], low[j][0]);
-      split(x.z, x.w, high[j][1], low[j][1]);
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        char* to = image + (group * 2 + half) * 1024 + (8 * j + g) * 16 + 4 * t;
-        *reinterpret_cast<std::uint32_t*>(to) = high[j][half];
-        *reinterpret_cast<std::uint32_t*>(to + 512) = low[j][half];
-      }
-    }
-#pragma unroll
-    for (int tile = 0; tile < 2; ++tile) {
-      const std::uint32_t a_high[4] = {high[2 * tile][0], high[2 * tile + 1][0], high[2 * tile][1],
-                                       high[2 * tile + 1][1]};
-      const std::uint32_t a_low[4] = {low[2 * tile][0], low[2 * tile + 1][0], low[2 * tile][1],
-                                      low[2 * tile + 1][1]};
-#pragma unroll
-      for (int j = 2 * tile; j < 4; ++j) {
-        multiply_add(part[tile][j], a_low, high[j][0], high[j][1]);
-        multiply_add(part[tile][j], a_high, low[j][0], low[j][1]);
-        multiply_add(part[tile][j], a_high, high[j][0], high[j][1]);
-      }
-    }
-  }
-  return sum_parts(s, part, warp, lane);
-}
-
-// T of the panel from V'V, for V and W that are raised: a lane a row.
-__device__ __forceinline__ void make_triangle(const Shared& s, float* triangle, int lane) {
-  float t[kPanel];
-#pragma unroll
-  for (int l = 0; l < kPanel; ++l) {
-    float sum[4] = {};
-#pragma unroll
-    for (int i = 0; i < l; ++i) sum[i % 4] = fmaf(t[i], s.gram[l * kPanel + i], sum[i % 4]);
-    const float tau = s.scalars[l].y;
-    const float value = -tau * ((sum[0] + sum[1]) + (sum[2] + sum[3]));
-    t[l] = l < lane ? 0.0f : l == lane ? tau : value;
-  }
-  constexpr float kLower = 1 / (kRaise * kRaise);
-  float* to = triangle + (lane / 8 * 32 + lane % 8 / 2) * 2 + lane % 2;
-#pragma unroll
-  for (int l = 0; l < kPanel; ++l) to[(l / 8 * 4 * 32 + l % 8 * 4) * 2] = t[l] * kLower;
-}
-
-// One matrix a block.
-__global__ void __launch_bounds__(kThreads, 2)
+// A matrix a block, or, for kPair, a cluster of two, whose blocks take the panels by turns: while
+// one factors, the other applies what there is to the panel after.
+template <int kWarps, bool kPair>
+__global__ void __launch_bounds__(32 * kWarps, 16 / kWarps)
     factor_matrices(const float* a, float* h, float* tau, char* images, float* triangles,
                     Shape shape) {
+  using B = Block<kWarps>;
   extern __shared__ float4 shared_memory[];
-  const Shared s = carve(shared_memory);
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const std::int64_t matrix = blockIdx.x;
+  const auto s = B::carve(shared_memory);
+  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);  // known to be the same in all lanes
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const std::int64_t matrix = kPair ? blockIdx.x / 2 : blockIdx.x;
+  const int rank = kPair ? cluster_rank() : 0;
   const int panels = (shape.n + kPanel - 1) / kPanel;
   const int blocks = (shape.taus + kPanel - 1) / kPanel;
   a += matrix * shape.m * shape.n;
   h += matrix * shape.m * shape.n;
   tau += matrix * shape.taus;
-  images += matrix * blocks * kImageBytes;
+  images += matrix * blocks * B::kImageBytes;
   triangles += matrix * blocks * kTriangle;
 
   if (threadIdx.x < kPanel) {
-    barrier_init(&s.bars[threadIdx.x]);
+    barrier_init(&s.bars[threadIdx.x], 32);
+    barrier_init(&s.scalar_bars[threadIdx.x], 32);
     s.most[threadIdx.x] = 0;
   }
-  __syncthreads();
+  if (kPair && threadIdx.x == 0) barrier_init(s.peer, 1);
+  if constexpr (kPair)
+    cluster_sync();
+  else
+    __syncthreads();
 
-  for (int panel = 0; panel < panels; ++panel) {
-    Strip strip;
-    const int before = min(panel, blocks);  // block reflectors to apply
-    if (before > 0)
-#pragma unroll
-      for (int i = 0; i < kGroups; ++i) fetch_group(s, images, warp + i * kWarps, lane, true);
+  int waits = 0, factored = 0;  // of this block
+  unsigned present = 0;         // the block reflectors that are no identity
+  int unfinished = -1;          // that has no T yet
+  for (int panel = rank; panel < panels; panel += kPair ? 2 : 1) {
+    typename B::Strip strip;
+    // The last block reflector may be the other block's work of this moment.
+    const int late = kPair && panel <= blocks ? panel - 1 : blocks;
+    unsigned rest = kPair ? below(min(panel, blocks)) : present;
+    int block = next_of(rest);
+    if (rest != 0 && block != late) B::fetch(s, images + block * B::kImageBytes, warp, lane, block);
 #pragma unroll
     for (int tile = 0; tile < 2; ++tile)
 #pragma unroll
@@ -729,10 +767,11 @@ __global__ void __launch_bounds__(kThreads, 2)
           to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
         }
       }
-    if (panel > 0 && panel <= blocks && warp == 0)
-      make_triangle(s, triangles + (panel - 1) * kTriangle, lane);
+    if (!kPair && unfinished >= 0 && warp == 0)
+      B::make_triangle(s, triangles + unfinished * kTriangle, lane);
+    unfinished = -1;
 
-      // Powers of two that bring the largest element of every column to 8 .. 16.
+    // Powers of two that bring the largest element of every column to 8 .. 16.
 #pragma unroll
     for (int tile = 0; tile < 2; ++tile)
 #pragma unroll
@@ -748,7 +787,9 @@ __global__ void __launch_bounds__(kThreads, 2)
         if (t == 0) atomicMax(&s.most[tile * 16 + half * 8 + g], most);
       }
     __syncthreads();  // the maxima are there, and T of the panel before
-    float backs[2][2];
+    // Zero columns stay zero under every reflection, and their own is the identity.
+    const bool zero = !kPair && __ballot_sync(~0u, s.most[lane] != 0) == 0;
+    if (zero) rest = 0;
 #pragma unroll
     for (int tile = 0; tile < 2; ++tile)
 #pragma unroll
@@ -760,7 +801,6 @@ __global__ void __launch_bounds__(kThreads, 2)
           if (scale.to <= 0x1p123f && scale.back <= 0x1p126f)
             scale = {scale.to * 8, scale.back / 8};
         }
-        backs[tile][half] = scale.back;
         if (warp == 0 && t == 0) s.backs[tile * 16 + half * 8 + g] = scale.back;
 #pragma unroll
         for (int i = 0; i < kGroups; ++i)
@@ -768,10 +808,19 @@ __global__ void __launch_bounds__(kThreads, 2)
           for (int e = 0; e < 4; ++e) strip.a[tile][i][half][e] *= scale.to;
       }
 
-    for (int block = 0; block < before; ++block)
-      apply_block(s, strip, reinterpret_cast<const float2*>(triangles + block * kTriangle),
-                  images + (block + 1) * kImageBytes, block, block + 1 < before, warp, lane);
-    const bool factors = panel < blocks;
+    while (rest != 0) {
+      rest &= rest - 1;
+      const int next = next_of(rest);
+      if (kPair && block == late) {
+        barrier_wait<true>(s.peer, waits++ % 2);
+        B::fetch(s, images + block * B::kImageBytes, warp, lane, block);
+      }
+      B::apply_block(s, strip, reinterpret_cast<const char*>(triangles + block * kTriangle),
+                     images + next * B::kImageBytes, block, rest == 0 || next == late ? 64 : next,
+                     warp, lane);
+      block = next;
+    }
+    const bool factors = panel < blocks && !zero;
     __syncthreads();  // nobody reads V or the maxima any more
     if (threadIdx.x < kPanel) s.most[threadIdx.x] = 0;
 
@@ -781,43 +830,48 @@ __global__ void __launch_bounds__(kThreads, 2)
       for (int half = 0; half < 2; ++half) {
         const int column = tile * 16 + half * 8 + g;
         float* to = h + std::int64_t{panel * kPanel + column} * shape.m;
-        const float back = backs[tile][half];
+        const float back = s.backs[column];
 #pragma unroll
         for (int i = 0; i < kGroups; ++i) {
           const int group = warp + i * kWarps, row = group * 16 + 4 * t;
           const float(&x)[4] = strip.a[tile][i][half];
           if (factors && group >= 2 * panel)
-            *reinterpret_cast<float4*>(s.slots + column * kSlot + row) =
+            *reinterpret_cast<float4*>(s.slots + column * B::kSlot + row) =
                 make_float4(x[0], x[1], x[2], x[3]);
           else if (panel * kPanel + column < shape.n && row < shape.m)
-            *reinterpret_cast<float4*>(to + row) =
-                make_float4(x[0] * back, x[1] * back, x[2] * back, x[3] * back);
+            __stcs(reinterpret_cast<float4*>(to + row),
+                   make_float4(x[0] * back, x[1] * back, x[2] * back, x[3] * back));
         }
       }
     __syncthreads();  // the panel is in the slots
+    if (zero && threadIdx.x < kPanel && panel * kPanel + threadIdx.x < shape.taus)
+      tau[panel * kPanel + threadIdx.x] = 0;
     if (!factors) continue;
 
-    if (panel < 4)
-      factor_panel<512>(s, h, tau, shape, panel, warp, lane);
-    else if (panel < 8)
-      factor_panel<384>(s, h, tau, shape, panel, warp, lane);
-    else if (panel < 12)
-      factor_panel<256>(s, h, tau, shape, panel, warp, lane);
-    else
-      factor_panel<128>(s, h, tau, shape, panel, warp, lane);
+    B::template factor_panel<B::kRows>(s, h, tau, shape, panel, factored++ % 2, warp, lane);
     if (panel + 1 >= panels) break;
     __syncthreads();  // V is in the slots
 
-    const float4 gram = pack_panel(s, images + panel * kImageBytes, panel, warp, lane);
+    const float4 gram = B::pack_panel(s, images + panel * B::kImageBytes, panel, warp, lane);
     __syncthreads();  // everyone has summed, and the slots are free
-    constexpr float kLower = 1 / (kRaise * kRaise);
-    const int row = warp / 4 * 16 + g, column = warp % 4 * 8 + 2 * t;
-    s.gram[column * kPanel + row] = gram.x * kLower;
-    s.gram[(column + 1) * kPanel + row] = gram.y * kLower;
-    s.gram[column * kPanel + row + 8] = gram.z * kLower;
-    s.gram[(column + 1) * kPanel + row + 8] = gram.w * kLower;
+    if (warp < 8) {
+      constexpr float kLower = 1 / (kRaise * kRaise);
+      const int row = warp / 4 * 16 + g, column = warp % 4 * 8 + 2 * t;
+      s.gram[column * kPanel + row] = gram.x * kLower;
+      s.gram[(column + 1) * kPanel + row] = gram.y * kLower;
+      s.gram[column * kPanel + row + 8] = gram.z * kLower;
+      s.gram[(column + 1) * kPanel + row + 8] = gram.w * kLower;
+    }
     __syncthreads();  // V'V and the halves of V are there
+    present |= 1u << panel;
+    unfinished = panel;
+    if (kPair && warp == 0) {
+      B::make_triangle(s, triangles + panel * kTriangle, lane);
+      __syncwarp();
+      if (lane == 0) tell_peer(s.peer, rank ^ 1);
+    }
   }
+  if constexpr (kPair) cluster_sync();  // the other may still tell me something
 }
 
 }  // namespace
@@ -827,13 +881,26 @@ KBEAM_PLAN(plan, args) {
   const auto h = args.output<float>("H"), tau = args.output<float>("tau");
   const std::int64_t batch = a.dim(0);
   const int m = static_cast<int>(a.dim(1)), n = static_cast<int>(a.dim(2)), k = std::min(m, n);
-  if (m > kRows || m % 4 != 0) {
-    plan.not_supported("more than 512 rows, or a number of rows that is no multiple of 4");
+  if (m > Block<16>::kRows || m % 4 != 0) {
+    plan.not_supported("more than 1024 rows, or a number of rows that is no multiple of 4");
     return;
   }
-  const std::int64_t blocks = (k + kPanel - 1) / kPanel;
-  const auto images = plan.scratch<char>(batch * blocks * kImageBytes);
-  const auto triangles = plan.scratch<float>(batch * blocks * kTriangle);
-  plan.launch(factor_matrices, {.grid = batch, .block = kThreads, .shared_bytes = kSharedBytes}, a,
-              h, tau, images, triangles, Shape{m, n, k});
+  const bool high = m > Block<8>::kRows;
+  const std::int64_t blocks = batch * ((k + kPanel - 1) / kPanel);
+  const auto images =
+      plan.scratch<char>(blocks * (high ? Block<16>::kImageBytes : Block<8>::kImageBytes));
+  const auto triangles = plan.scratch<float>(blocks * kTriangle);
+  const Shape shape{m, n, k};
+  if (high)
+    plan.launch(factor_matrices<16, true>,
+                {.grid = 2 * batch,
+                 .block = Block<16>::kThreads,
+                 .cluster = {2, 1},
+                 .shared_bytes = Block<16>::kSharedBytes},
+                a, h, tau, images, triangles, shape);
+  else
+    plan.launch(
+        factor_matrices<8, false>,
+        {.grid = batch, .block = Block<8>::kThreads, .shared_bytes = Block<8>::kSharedBytes}, a, h,
+        tau, images, triangles, shape);
 }
