@@ -4,7 +4,7 @@ BUDGET ?= 180s
 SEED ?=
 export PATH := $(CURDIR)/build:$(PATH)
 
-.PHONY: run build test attacks lint sanitize setup setup-test configure
+.PHONY: run build test attacks study traces lint sanitize clang setup setup-test configure
 
 run: build
 	./build/kbeam run batched_qr --target cpu --proposer builtin --budget $(BUDGET) $(if $(SEED),--seed $(SEED))
@@ -20,6 +20,15 @@ attacks: setup-test configure
 	cmake --build build --target kbeam kbeam-attacks
 	./build/kbeam-attacks $(CURDIR) $(CURDIR)/build $(CURDIR)/build/tests/attack_cache
 
+# What the decision makes of the A/A traces in tests/study, as docs/study.md: seconds.
+study: setup configure
+	cmake --build build --target kbeam
+	tools/study_page
+
+# New traces for it: 25 minutes of a machine that does nothing else.
+traces: build
+	tools/record_traces tests/study
+
 lint: setup-test configure
 	tools/lint --all
 
@@ -27,6 +36,12 @@ sanitize: setup-test
 	cmake --preset asan
 	cmake --build --preset asan --target engine_tests
 	ctest --preset asan -L engine
+
+# Another compiler, for the engine and for candidates, held to a few tests.
+clang: setup-test
+	cmake --preset clang
+	cmake --build --preset clang --target kbeam kbeam-runner kbeam_build_test kbeam_target_cpu_test
+	ctest --preset clang -R 'CompilerTest|Runner|LoadAttack|ExplainFinding|e2e.other_compiler'
 
 setup:
 	tools/setup build

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "base/affinity.h"
 #include "base/spelling.h"
 #include "build/source_scan.h"
 #include "model/json_forms.h"
@@ -75,7 +76,9 @@ Result<std::string> choose_grade(const Problem& problem, const std::string& name
                      : fmt::format("choose one of {}", fmt::join(names, ", "))};
 }
 
-CpuShare share_cpus() {
+namespace {
+
+CpuShare find_share() {
   cpu_set_t set;
   CPU_ZERO(&set);
   CpuShare share;
@@ -84,6 +87,14 @@ CpuShare share_cpus() {
       if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) share.candidates.push_back(cpu);
   if (share.candidates.empty()) share.candidates = {0};
   share.judge = share.candidates.back();
+  return share;
+}
+
+}  // namespace
+
+// Asked once: later this thread is pinned to its own share.
+const CpuShare& share_cpus() {
+  static const CpuShare share = find_share();
   return share;
 }
 
@@ -141,6 +152,7 @@ Result<std::unique_ptr<BenchTools>> open_bench_tools(const BenchRequest& request
   tools->meter = std::make_unique<ActivityMeter>(tools->clock);
   tools->builds = std::make_unique<BuildQueue>(*tools->target.compiler,
                                                tools->problem.compile_flags, *tools->meter);
+  pin_this_thread(share_cpus().judge);  // as a campaign does: decision 0003
   return tools;
 }
 

@@ -39,7 +39,7 @@ struct CpuShare {
   int judge = 0;
   std::vector<int> candidates;
 };
-CpuShare share_cpus();
+const CpuShare& share_cpus();
 
 struct BenchTools {
   Home home;

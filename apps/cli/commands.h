@@ -22,6 +22,7 @@ int collect_command(const Options& options);
 int problems_command(const Options& options);
 int separation_command(const Options& options);
 int study_command(const Options& options);
+int trace_command(const Options& options);
 int new_problem_command(const Options& options);
 int doctor_command(const Options& options);
 

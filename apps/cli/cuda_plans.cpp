@@ -38,46 +38,6 @@ Result<Problem> open_cuda_problem(const Options& options, const Home& home) {
   return as_cuda.ok() ? std::move(as_cuda) : open_problem(named, home);
 }
 
-// "batch=4,n=64": a case of its own, with the derived axes computed.
-Result<Case> case_of_shape(const Problem& problem, const std::string& shape) {
-  Case the_case{.name = shape, .axes = {}, .family = {}};
-  if (!problem.families.empty()) the_case.family = problem.families.front().name;
-  const auto mistake = [&](const std::string& what) {
-    std::vector<std::string> free;
-    for (const Axis& axis : problem.axes)
-      if (axis.derived_from.empty()) free.push_back(axis.name + "=N");
-    return Error{ErrorCode::bad_input, "read --shape " + shape, what,
-                 fmt::format("write {}", fmt::join(free, ","))};
-  };
-  std::size_t begin = 0;
-  while (begin < shape.size()) {
-    const std::size_t end = std::min(shape.find(',', begin), shape.size());
-    const std::string part = shape.substr(begin, end - begin);
-    const std::size_t equals = part.find('=');
-    const std::string name = part.substr(0, equals);
-    const auto axis = std::find_if(problem.axes.begin(), problem.axes.end(), [&](const Axis& one) {
-      return one.name == name && one.derived_from.empty();
-    });
-    if (equals == std::string::npos || axis == problem.axes.end())
-      return mistake("the problem has no axis " + name);
-    ASSIGN_OR_RETURN(const std::uint64_t value, parse_number(part.substr(equals + 1), "--shape"));
-    if (value < static_cast<std::uint64_t>(axis->least) ||
-        value > static_cast<std::uint64_t>(axis->most))
-      return mistake(fmt::format("{} is {} to {}", name, axis->least, axis->most));
-    the_case.axes[name] = static_cast<std::int64_t>(value);
-    begin = end + 1;
-  }
-  for (const Axis& axis : problem.axes)
-    if (axis.derived_from.empty() && !the_case.axes.contains(axis.name))
-      return mistake("it leaves out the axis " + axis.name);
-  for (const Axis& axis : problem.axes)
-    if (!axis.derived_from.empty()) {
-      ASSIGN_OR_RETURN(the_case.axes[axis.name],
-                       evaluate_expression(axis.derived_from, the_case.axes));
-    }
-  return the_case;
-}
-
 Result<std::vector<Case>> chosen_cases(const Problem& problem, const Options& options) {
   std::vector<Case> cases;
   if (options.has("--shape")) {
@@ -153,6 +113,45 @@ std::vector<PlannedCase> ask_for(const PlannedFile& planned, const Case& the_cas
 }
 
 }  // namespace
+
+Result<Case> case_of_shape(const Problem& problem, const std::string& shape) {
+  Case the_case{.name = shape, .axes = {}, .family = {}};
+  if (!problem.families.empty()) the_case.family = problem.families.front().name;
+  const auto mistake = [&](const std::string& what) {
+    std::vector<std::string> free;
+    for (const Axis& axis : problem.axes)
+      if (axis.derived_from.empty()) free.push_back(axis.name + "=N");
+    return Error{ErrorCode::bad_input, "read --shape " + shape, what,
+                 fmt::format("write {}", fmt::join(free, ","))};
+  };
+  std::size_t begin = 0;
+  while (begin < shape.size()) {
+    const std::size_t end = std::min(shape.find(',', begin), shape.size());
+    const std::string part = shape.substr(begin, end - begin);
+    const std::size_t equals = part.find('=');
+    const std::string name = part.substr(0, equals);
+    const auto axis = std::find_if(problem.axes.begin(), problem.axes.end(), [&](const Axis& one) {
+      return one.name == name && one.derived_from.empty();
+    });
+    if (equals == std::string::npos || axis == problem.axes.end())
+      return mistake("the problem has no axis " + name);
+    ASSIGN_OR_RETURN(const std::uint64_t value, parse_number(part.substr(equals + 1), "--shape"));
+    if (value < static_cast<std::uint64_t>(axis->least) ||
+        value > static_cast<std::uint64_t>(axis->most))
+      return mistake(fmt::format("{} is {} to {}", name, axis->least, axis->most));
+    the_case.axes[name] = static_cast<std::int64_t>(value);
+    begin = end + 1;
+  }
+  for (const Axis& axis : problem.axes)
+    if (axis.derived_from.empty() && !the_case.axes.contains(axis.name))
+      return mistake("it leaves out the axis " + axis.name);
+  for (const Axis& axis : problem.axes)
+    if (!axis.derived_from.empty()) {
+      ASSIGN_OR_RETURN(the_case.axes[axis.name],
+                       evaluate_expression(axis.derived_from, the_case.axes));
+    }
+  return the_case;
+}
 
 Result<KnobValues> read_knobs(const std::string& source, const Options& options) {
   KnobValues knobs;

@@ -37,6 +37,9 @@ struct PlannedFile {
 // Reads FILE, --problem, --case, --shape, --knob, --grade and --gpu.
 Result<PlannedFile> plan_cuda_file(const Options& options);
 
+// "batch=4,n=64": a case of its own, of the problem's first family, derived axes computed.
+Result<Case> case_of_shape(const Problem& problem, const std::string& shape);
+
 // --knob NAME=VALUE of the knobs that the source declares.
 Result<KnobValues> read_knobs(const std::string& source, const Options& options);
 

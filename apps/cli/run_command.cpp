@@ -42,11 +42,14 @@ void print_cases(const Json& cases) {
 }
 
 void print_summary(const Json& summary) {
-  fmt::print("\nrun {} on {}: {} evaluations, {} a minute, engine overhead {} %, stopped: {}\n",
-             summary["run_id"].get<std::string>(), summary["problem"].get<std::string>(),
-             summary["evaluations"].get<int>(), figure(summary["evaluations_per_minute"], "{:.1f}"),
-             fmt::format("{:.1f}", 100 * summary["engine_overhead_fraction"].get<double>()),
-             summary["stop_reason"].get<std::string>());
+  fmt::print(
+      "\nrun {} on {}: {} evaluations, {} a minute, {} while screening, engine overhead {} %, "
+      "stopped: {}\n",
+      summary["run_id"].get<std::string>(), summary["problem"].get<std::string>(),
+      summary["evaluations"].get<int>(), figure(summary["evaluations_per_minute"], "{:.1f}"),
+      figure(summary["screenings_per_minute"], "{:.1f}"),
+      fmt::format("{:.1f}", 100 * summary["engine_overhead_fraction"].get<double>()),
+      summary["stop_reason"].get<std::string>());
   if (summary["winner"].is_null()) {
     fmt::print("no winner: {}\n", summary["no_winner_because"].get<std::string>());
   } else {

@@ -51,6 +51,10 @@ Result<Json> read_status(const OpenRun& run) {
   status["evaluations"] = evaluations;
   ASSIGN_OR_RETURN(const std::optional<Json> observation, run.archive->last_event("observation"));
   status["used_s"] = observation ? observation->at("used_s") : Json(0.0);
+  const double used_s = status["used_s"].get<double>();
+  status["engine_overhead_fraction"] =
+      used_s > 0 ? Json(1 - observation->at("busy_s").get<double>() / used_s) : Json();
+  status["evaluations_per_minute"] = used_s > 0 ? Json(60 * evaluations / used_s) : Json();
   ASSIGN_OR_RETURN(const std::optional<Json> ended, run.archive->last_event("stop"));
   status["state"] =
       ended ? ended->at("stop_reason") : Json("running, or killed: `kbeam resume` goes on");
@@ -78,6 +82,10 @@ void print_status(const Json& status) {
              status["run_id"].get<std::string>(), status["problem"].get<std::string>(),
              status["state"].get<std::string>(), status["evaluations"].get<int>(),
              status["used_s"].get<double>(), status["budget_s"].get<double>());
+  if (!status["engine_overhead_fraction"].is_null())
+    fmt::print("  {:.1f} evaluations a minute, engine overhead {:.1f} % of the wall time\n",
+               status["evaluations_per_minute"].get<double>(),
+               100 * status["engine_overhead_fraction"].get<double>());
   for (const Json& champion : status["champions"])
     fmt::print("  {:<12} {:.2f}x [{:.2f}, {:.2f}]  {} ({})\n",
                champion["case_name"].get<std::string>(), champion["speedup"].get<double>(),

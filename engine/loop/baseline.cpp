@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "build/source_scan.h"
+#include "measure/statistics.h"
 #include "model/json_forms.h"
 #include "problem/problem_library.h"
 #include "search/search.h"
@@ -195,6 +196,7 @@ Result<std::optional<std::string>> run_control(const MachineBench& bench, Baseli
   request.timed_cases = bench.problem.timed_cases();
   request.check_cases = request.timed_cases;
   request.rule = bench.judge.rules().control;
+  request.most_s = bench.control_most_s;
   const Evaluation control = bench.judge.compare(request);
   facts.control_s = control.check_s + control.measure_s;
   if (control.verdict != Verdict::accepted) {
@@ -206,7 +208,10 @@ Result<std::optional<std::string>> run_control(const MachineBench& bench, Baseli
   }
   for (const Measurement& measurement : control.measurements) {
     facts.case_ns[measurement.case_name] = measurement.summary.reference_ns;
-    facts.noise[measurement.case_name] = std::abs(std::log(measurement.summary.speedup));
+    facts.noise[measurement.case_name] = aa_noise(measurement.samples, request.rule.confidence);
+    const std::vector<int>& process = measurement.samples.process;
+    facts.control_calls =
+        std::max(facts.control_calls, static_cast<int>(process.size()) + process.back() + 1);
   }
   return std::optional<std::string>();
 }
@@ -274,6 +279,7 @@ Result<BaselineFacts> measure_baseline(const MachineBench& bench) {
                      baseline_portfolio(bench.problem, together, facts.name));
   }
   RETURN_IF_ERROR(measure_ceilings(bench, facts));
+  if (bench.candidate_cpu) facts.roof = measure_machine_roof(*bench.candidate_cpu, SystemClock());
   apply_baseline(bench.judge, facts);
   return facts;
 }
@@ -298,21 +304,28 @@ Result<void> restore_baseline(const MachineBench& bench, const BaselineFacts& fa
 
 void apply_baseline(Judge& judge, const BaselineFacts& facts) {
   for (const auto& [case_name, log_ratio] : facts.noise) judge.set_noise(case_name, log_ratio);
-  for (const auto& [case_name, ceiling] : facts.ceilings)
+  for (const auto& [case_name, ceiling] : facts.ceilings) {
+    double floor_ns = least_time_ns(facts.roof, ceiling.bytes, ceiling.flops);
     for (const char* name : {"copy", "device_copy"})  // what the bytes alone cost
       if (const auto copy = ceiling.ns.find(name); copy != ceiling.ns.end())
-        judge.set_floor(case_name, copy->second / kRoofMargin);
+        floor_ns = std::max(floor_ns, copy->second / kRoofMargin);
+    if (floor_ns > 0) judge.set_floor(case_name, floor_ns);
+  }
 }
 
 Json to_json(const BaselineFacts& facts) {
-  Json json{{"name", facts.name},
-            {"portfolio", to_json(facts.portfolio)},
-            {"all_cores_portfolio", to_json(facts.all_cores_portfolio)},
-            {"case_ns", facts.case_ns},
-            {"noise", facts.noise},
-            {"notes", facts.notes},
-            {"control_s", facts.control_s},
-            {"ceilings", Json::object()}};
+  Json json{
+      {"name", facts.name},
+      {"portfolio", to_json(facts.portfolio)},
+      {"all_cores_portfolio", to_json(facts.all_cores_portfolio)},
+      {"case_ns", facts.case_ns},
+      {"noise", facts.noise},
+      {"notes", facts.notes},
+      {"control_s", facts.control_s},
+      {"control_calls", facts.control_calls},
+      {"roof",
+       {{"bytes_per_ns", facts.roof.bytes_per_ns}, {"flops_per_ns", facts.roof.flops_per_ns}}},
+      {"ceilings", Json::object()}};
   for (const auto& [case_name, ceiling] : facts.ceilings)
     json["ceilings"][case_name] = {
         {"ns", ceiling.ns}, {"flops", ceiling.flops}, {"bytes", ceiling.bytes}};
@@ -330,6 +343,10 @@ Result<BaselineFacts> baseline_from_json(const Json& json) {
     json.at("noise").get_to(facts.noise);
     json.at("notes").get_to(facts.notes);
     facts.control_s = json.at("control_s").get<double>();
+    facts.control_calls = json.value("control_calls", facts.control_calls);
+    if (json.contains("roof"))
+      facts.roof = {json["roof"].at("bytes_per_ns").get<double>(),
+                    json["roof"].at("flops_per_ns").get<double>()};
     for (const auto& [case_name, ceiling] : json.at("ceilings").items())
       facts.ceilings[case_name] = {ceiling.at("ns").get<std::map<std::string, double>>(),
                                    ceiling.at("flops").get<double>(),

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.h"
 #include "base/result.h"
 #include "loop/build_queue.h"
+#include "loop/machine_roof.h"
 #include "loop/progress.h"
 #include "model/candidate.h"
 #include "model/problem.h"
@@ -30,10 +32,14 @@ struct BaselineFacts {
   // The same with every CPU: a setting that is quick alone may be slow beside itself.
   Candidate all_cores_portfolio;
   std::map<std::string, double> case_ns;         // in the A/A control
-  std::map<std::string, double> noise;           // |median log-ratio| of the A/A control
+  std::map<std::string, double> noise;           // how far the A/A control was from 1
   std::map<std::string, std::string> notes;      // what the libraries say of themselves
   std::map<std::string, CeilingFacts> ceilings;  // by case
-  double control_s = 0;  // what the A/A control took: the yardstick for a promotion
+  // What the A/A control took, and for how many calls of either side of a case: the yardstick for a
+  // promotion.
+  double control_s = 0;
+  int control_calls = 1;
+  MachineRoof roof;
 };
 
 struct MachineBench {  // what measuring a baseline needs
@@ -42,7 +48,9 @@ struct MachineBench {  // what measuring a baseline needs
   Judge& judge;
   BuildQueue& builds;
   Progress& progress;
-  int all_cores = 1;  // CPUs that candidates may use together
+  int all_cores = 1;                 // CPUs that candidates may use together
+  double control_most_s = 10;        // for looks of the A/A control beyond its first
+  std::optional<int> candidate_cpu;  // where the roof of this machine is measured; none on a GPU
 };
 
 Result<BaselineFacts> measure_baseline(const MachineBench& bench);

@@ -110,8 +110,10 @@ Result<History> CampaignLog::replay(Search& search,
       } else if (event.kind == "champion") {
         ASSIGN_OR_RETURN(const Champion champion, champion_from_json(body));
         search.crown(champion);
+        ++history.challenges;
         history.crowned.push_back(champion);
       } else if (event.kind == "refusal") {
+        ++history.challenges;
         search.refuse(body.at("case_name").get<std::string>(),
                       body.at("candidate_id").get<std::string>(),
                       body.at("why").get<std::string>());

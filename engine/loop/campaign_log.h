@@ -30,6 +30,7 @@ struct History {
   double used_s = 0;
   double busy_s = 0;
   int evaluations = 0;  // screened
+  int challenges = 0;   // cases on which somebody was measured against the champion
   std::map<Verdict, int> rejects;
   std::vector<Champion>
       crowned;  // in order: a champion that fails later gives way to the one before it

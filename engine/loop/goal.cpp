@@ -46,7 +46,7 @@ Result<Goal> Goal::parse(const std::string& text, const std::vector<std::string>
                      (cases.empty() ? std::string("NAME") : cases.front()) + " < best * 0.98'"};
   };
   static const std::regex kTerm(
-      R"(\s*(speedup(?:\((\w+)\))?|geomean|case\s+(\w+))\s*(<=|>=|<|>)\s*(?:(best)(?:\s*\*\s*([0-9.]+))?|([0-9.]+)\s*(ns|us|ms|s)?)\s*)");
+      R"(\s*(speedup(?:\((\w+)\))?|geomean|slower|case\s+(\w+))\s*(<=|>=|<|>)\s*(?:(best)(?:\s*\*\s*([0-9.]+))?|([0-9.]+)\s*(ns|us|ms|s)?)\s*)");
   for (const std::string& either : split_words(text, "or")) {
     std::vector<Term> all_of;
     for (const std::string& part : split_words(either, "and")) {
@@ -66,19 +66,25 @@ Result<Goal> Goal::parse(const std::string& text, const std::vector<std::string>
         }
       } else if (match[1] == "geomean") {
         term.quantity = Quantity::geomean;
+      } else if (match[1] == "slower") {
+        term.quantity = Quantity::slower;
+        if (term.comparison != "<=")
+          return refuse(part, "how many cases may be slower is written slower <= N");
       } else if (match[2].matched && match[2] != baseline) {
         return refuse(part, "the baseline of this problem is " + baseline);
       }
-      const bool is_ratio = term.quantity == Quantity::speedup;
+      const bool is_number =
+          term.quantity == Quantity::speedup || term.quantity == Quantity::slower;
       if (match[5].matched) {
-        if (is_ratio) return refuse(part, "a speedup is a plain number");
+        if (is_number) return refuse(part, match[1].str() + " is a plain number");
         term.unit = Term::Unit::of_best;
         term.value = match[6].matched ? std::stod(match[6]) : 1;
       } else {
-        if (match[8].matched == is_ratio)
-          return refuse(part, is_ratio ? "a speedup has no unit" : "a time needs ns, us, ms or s");
-        term.unit = is_ratio ? Term::Unit::ratio : Term::Unit::ns;
-        term.value = std::stod(match[7]) * (is_ratio ? 1 : nanoseconds_in(match[8]));
+        if (match[8].matched == is_number)
+          return refuse(
+              part, is_number ? match[1].str() + " has no unit" : "a time needs ns, us, ms or s");
+        term.unit = is_number ? Term::Unit::number : Term::Unit::ns;
+        term.value = std::stod(match[7]) * (is_number ? 1 : nanoseconds_in(match[8]));
       }
       all_of.push_back(term);
     }
@@ -100,6 +106,10 @@ bool Goal::holds(const Term& term, const GoalFigures& figures) {
       value = geomean_of(figures.case_ns);
       best = geomean_of(figures.baseline_ns);
       break;
+    case Quantity::slower:
+      for (const auto& [name, time_ns] : figures.case_ns)
+        value += time_ns > figures.baseline_ns.at(name) ? 1 : 0;
+      break;
     case Quantity::one_case: {
       const auto found = figures.case_ns.find(term.case_name);
       const auto base = figures.baseline_ns.find(term.case_name);
@@ -114,6 +124,14 @@ bool Goal::holds(const Term& term, const GoalFigures& figures) {
   if (term.comparison == "<") return value < limit;
   if (term.comparison == ">=") return value >= limit;
   return value > limit;
+}
+
+int Goal::slower_allowed() const {
+  double most = 0;
+  for (const std::vector<Term>& all_of : any_of_)
+    for (const Term& term : all_of)
+      if (term.quantity == Quantity::slower) most = std::max(most, term.value);
+  return static_cast<int>(most);
 }
 
 bool Goal::met_by(const GoalFigures& figures) const {

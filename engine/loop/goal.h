@@ -1,9 +1,13 @@
 // Goals: "speedup >= 6 and case n512 <= 2ms". Comparisons joined by and / or (and binds tighter),
 // no parentheses.
 //   speedup, speedup(NAME)  geometric mean over the timed cases against the baseline (NAME must be
-//   its name) geomean                 geometric mean of the winner's times case NAME the time of
-//   one case best                    on the right side: the same quantity of the baseline, with an
-//   optional factor: best * 0.98
+//                           its name)
+//   geomean                 geometric mean of the winner's times
+//   case NAME               the time of one case
+//   slower                  on how many timed cases the winner may lose to the baseline; without
+//                           this term: none
+//   best                    on the right side: the same quantity of the baseline, with an optional
+//                           factor: best * 0.98
 #pragma once
 
 #include <map>
@@ -26,15 +30,16 @@ class Goal {
                             const std::string& baseline);
   bool met_by(const GoalFigures& figures) const;
   bool empty() const { return any_of_.empty(); }
+  int slower_allowed() const;  // the most that any of its terms allows
 
  private:
-  enum class Quantity { speedup, geomean, one_case };
+  enum class Quantity { speedup, geomean, one_case, slower };
   struct Term {
     Quantity quantity = Quantity::speedup;
     std::string case_name;
     std::string comparison;  // <= < >= >
-    double value = 0;        // a ratio, nanoseconds, or a factor of the baseline's figure
-    enum class Unit { ratio, ns, of_best } unit = Unit::ratio;
+    double value = 0;        // a plain number, nanoseconds, or a factor of the baseline's figure
+    enum class Unit { number, ns, of_best } unit = Unit::number;
   };
   static bool holds(const Term& term, const GoalFigures& figures);
   std::vector<std::vector<Term>> any_of_;  // a disjunction of conjunctions

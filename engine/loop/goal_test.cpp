@@ -48,6 +48,18 @@ TEST(Goal, AndBindsTighterThanOr) {
   EXPECT_FALSE(parsed("speedup >= 1 and geomean < 1ns or case n64 < 1ms").met_by(kFigures));
 }
 
+TEST(Goal, SaysOnHowManyCasesTheWinnerMayBeSlower) {
+  EXPECT_EQ(parsed("speedup >= 2").slower_allowed(), 0);
+  EXPECT_EQ(parsed("speedup >= 2 and slower <= 1").slower_allowed(), 1);
+  EXPECT_EQ(parsed("").slower_allowed(), 0);
+  EXPECT_TRUE(parsed("slower <= 0").met_by(kFigures));
+  const GoalFigures one_slower{{{"n64", 5e6}, {"n512", 4e6}}, kFigures.baseline_ns};
+  EXPECT_FALSE(parsed("slower <= 0").met_by(one_slower));
+  EXPECT_TRUE(parsed("slower <= 1").met_by(one_slower));
+  EXPECT_THAT(refusal("slower <= 1ms"), testing::HasSubstr("slower has no unit"));
+  EXPECT_THAT(refusal("slower >= 1"), testing::HasSubstr("slower <= N"));
+}
+
 TEST(Goal, IsNeverMetByMissingFigures) {
   EXPECT_FALSE(parsed("case n512 <= 4s").met_by({}));
   EXPECT_FALSE(parsed("speedup >= 0").met_by({{{"n64", 1}}, kFigures.baseline_ns}));
@@ -58,7 +70,7 @@ TEST(Goal, SaysWhatItDoesNotUnderstand) {
   EXPECT_THAT(refusal("speed >= 2"), testing::HasSubstr("no comparison that kbeam knows"));
   EXPECT_THAT(refusal("case n52 < 1ms"), testing::HasSubstr("did you mean n512?"));
   EXPECT_THAT(refusal("geomean <= 3"), testing::HasSubstr("a time needs ns, us, ms or s"));
-  EXPECT_THAT(refusal("speedup >= 3ms"), testing::HasSubstr("a speedup has no unit"));
+  EXPECT_THAT(refusal("speedup >= 3ms"), testing::HasSubstr("speedup has no unit"));
   EXPECT_THAT(refusal("speedup(cusolver) >= 3"),
               testing::HasSubstr("baseline of this problem is lapack"));
   EXPECT_THAT(refusal("speedup >= 3 and"), testing::HasSubstr("no comparison"));

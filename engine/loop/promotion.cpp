@@ -1,66 +1,41 @@
 #include "loop/promotion.h"
 
 #include <fmt/core.h>
-#include <kbeam/random.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
-#include "base/entropy.h"
-#include "base/expression.h"
+#include "measure/statistics.h"
+#include "measure/stopping_rule.h"
+#include "session/sealed_cases.h"
 
 namespace kbeam {
 namespace {
 
-constexpr double kConfidence = 0.99;
-
-// The timed case of this row, moved to another value of the regime axis: axes that were equal to it
-// move along, so that what was square stays square; the others shrink to keep the check cheap.
-Case moved_case(const Problem& problem, const Case& model, std::int64_t value, Random& random) {
-  Case moved = model;
-  const std::int64_t old_value = model.axes.at(problem.regime_axis);
-  const bool square = random.below(2) == 0;
-  for (const Axis& axis : problem.axes) {
-    if (!axis.derived_from.empty()) continue;
-    std::int64_t& entry = moved.axes[axis.name];
-    if (axis.name == problem.regime_axis)
-      entry = value;
-    else if (entry == old_value)
-      entry = square
-                  ? value
-                  : 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(value)));
-    else
-      entry = std::clamp<std::int64_t>(3, axis.least, std::max(axis.least, entry));
-  }
-  for (const Axis& axis : problem.axes)
-    if (!axis.derived_from.empty())
-      if (const auto derived = evaluate_expression(axis.derived_from, moved.axes); derived.ok())
-        moved.axes[axis.name] = *derived;
-  moved.timed = false;
-  moved.pool = Pool::sealed_pool;
-  return moved;
+// Cases on which even the interval that no other claim shares lies below the baseline: a loss needs
+// no stronger proof because there are many cases.
+std::vector<std::string> find_slower_cases(const Evaluation& evaluation, const StoppingRule& rule) {
+  std::vector<std::string> slower;
+  for (const Measurement& measurement : evaluation.measurements)
+    if (summarise_pairs(measurement.samples, joint_confidence(rule), measurement.noise_floor)
+            .comparison == Comparison::slower)
+      slower.push_back(measurement.case_name);
+  return slower;
 }
 
-const Axis* find_axis(const Problem& problem, const std::string& name) {
-  for (const Axis& axis : problem.axes)
-    if (axis.name == name) return &axis;
-  return nullptr;
-}
-
-// Cases run in order and the first failure ends the evaluation, so the case after the last clean
-// report is to blame.
+// The row to blame for a failed case, by its value of the regime axis.
 std::optional<std::int64_t> failing_axis_value(const Problem& problem,
                                                const CompareRequest& request,
                                                const Evaluation& evaluation) {
-  std::vector<Case> order = request.check_cases;
-  order.insert(order.end(), request.timed_cases.begin(), request.timed_cases.end());
-  for (const Case& the_case : order) {
-    const auto report =
-        std::find_if(evaluation.checks.begin(), evaluation.checks.end(),
-                     [&](const CheckReport& r) { return r.case_name == the_case.name; });
-    if (report != evaluation.checks.end() && report->verdict == Verdict::accepted) continue;
-    const auto value = the_case.axes.find(problem.regime_axis);
-    if (value != the_case.axes.end()) return value->second;
-  }
+  for (const std::vector<Case>* cases :
+       {&request.check_cases, &request.timed_cases, &request.held_out})
+    for (const Case& the_case : *cases)
+      if (the_case.name == evaluation.failed_case)
+        if (const auto value = the_case.axes.find(problem.regime_axis);
+            value != the_case.axes.end())
+          return value->second;
   return std::nullopt;
 }
 
@@ -70,9 +45,18 @@ std::string why_not_won(const Promotion& promotion) {
   if (promotion.evaluation.verdict != Verdict::accepted) return promotion.evaluation.reason;
   if (promotion.all_cores && promotion.all_cores->verdict != Verdict::accepted)
     return "on all cores: " + promotion.all_cores->reason;
+  if (std::ssize(promotion.slower_cases) > promotion.slower_allowed)
+    return fmt::format(
+        "it is slower than the baseline on {}, and {}; a goal with 'slower <= {}' would allow it",
+        fmt::join(promotion.slower_cases, ", "),
+        promotion.slower_allowed == 0 ? "no case may lose"
+                                      : fmt::format("only {} may lose", promotion.slower_allowed),
+        promotion.slower_cases.size());
+  // Were each case off by its noise floor, their mean would be off by the mean of these.
   double delta = 0;
   for (const Measurement& measurement : promotion.evaluation.measurements)
-    delta = std::max(delta, measurement.noise_floor);
+    delta +=
+        measurement.noise_floor / static_cast<double>(promotion.evaluation.measurements.size());
   if (!(promotion.geomean.low > 1 + delta))
     return fmt::format(
         "it is right, but not confirmed faster: {:.3f}x [{:.3f}, {:.3f}] with a noise floor of "
@@ -81,54 +65,39 @@ std::string why_not_won(const Promotion& promotion) {
   return {};
 }
 
-std::vector<Case> cases_between_rows(const Problem& problem, const Candidate& candidate,
-                                     std::uint64_t seed) {
-  std::vector<Case> cases;
-  const Axis* const axis = find_axis(problem, problem.regime_axis);
-  const std::vector<Case> timed = problem.timed_cases();
-  if (axis == nullptr || timed.empty() || problem.families.empty()) return cases;
-  Random random(seed);
-  for (const Row& row : candidate.rows) {
-    for (const std::int64_t value : {row.axis_least, row.axis_most}) {
-      if (value < axis->least || value > axis->most || value == INT64_MAX) continue;
-      const auto nearest =
-          std::min_element(timed.begin(), timed.end(), [&](const Case& a, const Case& b) {
-            const auto distance = [&](const Case& c) {
-              return std::abs(c.axes.at(problem.regime_axis) - value);
-            };
-            return distance(a) < distance(b);
-          });
-      Case moved = moved_case(problem, *nearest, value, random);
-      moved.family = problem.families[random.below(problem.families.size())].name;
-      moved.name = fmt::format("between_{}{}_{}", problem.regime_axis, value, moved.family);
-      cases.push_back(std::move(moved));
-    }
-  }
-  return cases;
-}
-
 Promotion promote(const MachineBench& bench, const BaselineFacts& baseline,
-                  const Candidate& candidate) {
+                  const Candidate& candidate, const PromotionTerms& terms) {
   Promotion promotion;
+  promotion.slower_allowed = terms.slower_allowed;
   promotion.winner = candidate;
   CompareRequest request{
       .candidate = bench.builds.subject_of(candidate, candidate.id),
       .reference = bench.builds.subject_of(baseline.portfolio, baseline.portfolio.id)};
-  for (const Case& the_case : bench.problem.cases)
+  for (const Case& the_case : bench.problem.cases) {
     if (!the_case.timed) request.check_cases.push_back(the_case);
-  for (Case& sealed : cases_between_rows(bench.problem, candidate, random_bits()))
-    request.check_cases.push_back(std::move(sealed));
+    if (the_case.pool == Pool::private_pool) request.held_out.push_back(the_case);
+  }
+  SealedCases sealed = draw_sealed_cases(bench.problem, candidate.rows, terms.sealed_seed);
+  std::move(sealed.checked.begin(), sealed.checked.end(), std::back_inserter(request.check_cases));
+  std::move(sealed.timed.begin(), sealed.timed.end(), std::back_inserter(request.held_out));
   request.timed_cases = bench.problem.timed_cases();
   request.rule = bench.judge.rules().promote;
+  request.rule.claims = static_cast<int>(request.timed_cases.size()) * terms.attempts;
+  request.most_s = terms.most_s;
   request.stage = Stage::promote;
   promotion.evaluation = bench.judge.compare(request);
+  promotion.evaluation.sealed_seed = terms.sealed_seed;
   if (promotion.evaluation.verdict != Verdict::accepted) {
     promotion.failed_at = failing_axis_value(bench.problem, request, promotion.evaluation);
     return promotion;
   }
-  promotion.geomean = summarise_cases(promotion.evaluation.measurements, kConfidence, /*seed=*/1);
+  const double joint = 1 - (1 - joint_confidence(request.rule)) / terms.attempts;
+  promotion.geomean = summarise_cases(promotion.evaluation.measurements, joint, /*seed=*/1);
+  promotion.slower_cases = find_slower_cases(promotion.evaluation, request.rule);
+  if (std::ssize(promotion.slower_cases) > terms.slower_allowed) return promotion;
   if (bench.all_cores > 1) {
     bench.progress.phase("measuring the all-cores row");
+    request.held_out.clear();
     request.threads =
         bench.all_cores;  // checked on every case again: more workers can go wrong in other ways
     request.reference =

@@ -3,6 +3,8 @@
 // called a winner.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,21 +24,28 @@ struct Promotion {
   Evaluation evaluation;                // on one thread: the headline
   std::optional<Evaluation> all_cores;  // beside it, when the machine has more than one
   GeomeanSummary geomean;
+  std::vector<std::string> slower_cases;  // timed cases on which it loses to the baseline
+  int slower_allowed = 0;
   // Where it failed, as a value of the regime axis: the row to blame. Unset when nothing failed or
   // no case did.
   std::optional<std::int64_t> failed_at;
 };
 
-// Empty for a winner: right on one thread and on all, and faster in geometric mean beyond the noise
-// floor.
+// What a promotion has to prove, and what it may take.
+struct PromotionTerms {
+  std::uint64_t sealed_seed = 0;  // drawn after the candidate's hash was written down
+  // Promotions that this campaign may try: each risks its share of being fooled by noise.
+  int attempts = 1;
+  int slower_allowed = 0;  // timed cases that may lose to the baseline: the goal says so
+  double most_s = std::numeric_limits<double>::infinity();  // for looks beyond the first
+};
+
+// Empty for a winner: right on one thread and on all, faster in geometric mean beyond the noise
+// floor, and slower than the baseline on no more timed cases than the goal allows.
 std::string why_not_won(const Promotion& promotion);
 
-// `candidate` must be built. A verdict that is not accepted is in the evaluation.
+// `candidate` must be built and frozen. A verdict that is not accepted is in the evaluation.
 Promotion promote(const MachineBench& bench, const BaselineFacts& baseline,
-                  const Candidate& candidate);
-
-// Small cases on both sides of every row boundary, square ones and not, families drawn from `seed`.
-std::vector<Case> cases_between_rows(const Problem& problem, const Candidate& candidate,
-                                     std::uint64_t seed);
+                  const Candidate& candidate, const PromotionTerms& terms);
 
 }  // namespace kbeam

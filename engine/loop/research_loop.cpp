@@ -1,15 +1,17 @@
 #include "loop/research_loop.h"
 
 #include <fmt/core.h>
-#include <sched.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <set>
 #include <utility>
 
+#include "base/affinity.h"
 #include "base/clock.h"
 #include "base/entropy.h"
+#include "base/hash.h"
 #include "build/source_scan.h"
 #include "loop/activity.h"
 #include "loop/baseline.h"
@@ -20,6 +22,7 @@
 #include "loop/promotion.h"
 #include "loop/summary.h"
 #include "loop/target_tools.h"
+#include "model/json_forms.h"
 #include "propose/idea_file.h"
 #include "report/report.h"
 #include "search/search.h"
@@ -32,11 +35,23 @@ constexpr int kMostEngineFailures = 5;  // in a row: then the machine is unfit a
 constexpr int kPromotionAttempts =
     3;  // a portfolio that fails sealed checks loses the row that failed
 constexpr double kPromotionSlack = 1.25;
+constexpr double kControlShare = 0.05;  // of the budget, for the A/A control
+constexpr double kLongestControl = 60;
 constexpr double kReportSeconds = 5;
 // Far beyond what a candidate worth having takes, short enough that a slow one cannot eat a
 // campaign. On a GPU the first screens are paired with vendors' routines, a second a call.
 constexpr double kMostScreenSeconds = 45;
 constexpr double kMostDeviceScreenSeconds = 600;
+
+// Champions that a promotion proved wrong, and those that it proved slower on their case.
+struct Bans {
+  std::set<std::string> candidates;
+  std::set<std::pair<std::string, std::string>> on_case;  // case, candidate
+  bool contains(const Champion& champion) const {
+    return candidates.contains(champion.candidate_id) ||
+           on_case.contains({champion.case_name, champion.candidate_id});
+  }
+};
 
 class Campaign {
  public:
@@ -75,14 +90,17 @@ class Campaign {
   bool asked_to_stop() const { return interrupted_ || inbox_.stop_waits(); }
   double used_s() const { return history_.used_s + meter_.wall_s(); }
   double promotion_reserve_s() const;
+  double promotion_most_s() const;
   Result<void> take_inbox();
   void fill_pipeline();
   Result<void> attempt(const BuiltCandidate& built);
   Evaluation judge_candidate(const BuiltCandidate& built);
   Result<void> settle_challenges();
+  Evaluation measured(const CompareRequest& request);
   Result<void> settle(const Candidate& candidate, const std::vector<Case>& cases);
   void tell_progress();
-  std::optional<Candidate> assemble_winner(const std::set<std::string>& banned) const;
+  std::optional<Candidate> assemble_winner(const Bans& bans) const;
+  bool ban_what_failed(const Candidate& portfolio, Bans& bans) const;
   Result<void> record_promotion(const BuiltCandidate& built);
 
   Candidate reference_portfolio() const;
@@ -92,8 +110,12 @@ class Campaign {
   GoalFigures goal_figures() const;
   Sketch make_sketch(const Submission& submission) const;
   MachineBench bench() {
-    return {setup_.problem, tools_.library->code(), *tools_.judge, *builds_, progress_,
-            all_cores()};
+    const double budget_s = setup_.config.budget.wall_s;
+    MachineBench bench{setup_.problem, tools_.library->code(), *tools_.judge, *builds_, progress_};
+    bench.all_cores = all_cores();
+    bench.control_most_s = budget_s > 0 ? kControlShare * budget_s : kLongestControl;
+    if (setup_.config.target == "cpu") bench.candidate_cpu = setup_.config.candidate_cpus.front();
+    return bench;
   }
   // CPUs that candidates may use together; a GPU candidate has the whole device anyway.
   int all_cores() const {
@@ -120,6 +142,8 @@ class Campaign {
   BaselineFacts baseline_;
   double search_began_s_ = 0;
   double search_ended_s_ = 0;
+  double confirming_s_ = 0;     // of the search
+  int evaluations_before_ = 0;  // in an earlier life of this run
   int engine_failures_ = 0;
   std::map<std::string, Proposal> proposals_;        // in flight, by candidate id
   std::map<std::string, std::string> objects_seen_;  // object hash -> candidate id
@@ -130,13 +154,26 @@ class Campaign {
   std::string not_promoted_because_;
 };
 
-// The judge keeps one CPU and candidates get another, so that neither waits for the other (decision
-// 0003).
-void pin_this_thread(int cpu) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<std::size_t>(cpu), &set);
-  sched_setaffinity(0, sizeof set, &set);
+// Over all that a promoted candidate is: its rows as they will ship, and the code that was judged.
+std::string frozen_hash(const Candidate& candidate, const std::vector<Artifact>& artifacts) {
+  Hasher hasher;
+  hasher.field(json_text(to_json(candidate)));
+  for (const Artifact& artifact : artifacts) hasher.field(artifact.object_hash);
+  return hasher.hex();
+}
+
+// Calls of either side of one case in the looks that a promotion is expected to take, the untimed
+// first ones included.
+int calls_of_promotion(const StoppingRule& rule, double speedup) {
+  constexpr double kClose = 1.3;
+  const bool is_clear = rule.pairs_when_clear > 0 && speedup > rule.pairs_clear_ratio;
+  const std::size_t last_look = rule.is_sequential() && speedup < kClose ? 1 : 0;
+  const int processes =
+      rule.is_sequential() ? rule.looks.at(last_look).processes : process_count(rule);
+  int calls = 0;
+  for (int process = 0; process < processes; ++process)
+    calls += 1 + (is_clear ? rule.pairs_when_clear : pairs_in_process(rule, process));
+  return calls;
 }
 
 Result<void> Campaign::open_tools() {
@@ -173,6 +210,8 @@ Result<void> Campaign::open_tools() {
   ASSIGN_OR_RETURN(goal_, Goal::parse(setup_.config.goal, cases, baselines));
   // Made before the pin below: builds may use every CPU, at idle priority.
   builds_ = std::make_unique<BuildQueue>(*tools_.compiler, setup_.problem.compile_flags, meter_);
+  // The judge keeps one CPU and candidates get another, so that neither waits for the other
+  // (decision 0003).
   pin_this_thread(setup_.config.judge_cpu);
   return {};
 }
@@ -243,31 +282,29 @@ Result<void> Campaign::establish_baseline() {
     RETURN_IF_ERROR(log_->baseline(baseline_));
   }
   search_began_s_ = meter_.wall_s();
+  evaluations_before_ = history_.evaluations;
   progress_.event(
       fmt::format("baseline {} ready after {:.1f} s", baseline_.name, meter_.wall_s() - began_s));
   return {};
 }
 
-// What a promotion will take, from what the A/A control took: the same cases, the same work around
-// each call, the baseline on one side and the champions on the other.
+// What the first look of a promotion will take, from what the A/A control took: the same cases, the
+// same work around each call, the baseline on one side and the champions on the other. A case that
+// is close takes a second look.
 double Campaign::promotion_reserve_s() const {
   if (search_->champions().empty() || baseline_.case_ns.empty()) return kReportSeconds;
-  const MeasurementRules rules = tools_.judge->rules();
+  const StoppingRule rule = tools_.judge->rules().promote;
   double baselines_s = 0;
   for (const auto& [case_name, time_ns] : baseline_.case_ns) baselines_s += time_ns * 1e-9;
   const double around_s =
-      std::max(0.0, baseline_.control_s / (rules.control.pairs_per_process + 1) - 2 * baselines_s) /
+      std::max(0.0, baseline_.control_s / baseline_.control_calls - 2 * baselines_s) /
       static_cast<double>(baseline_.case_ns.size());
   double promotion_s = 0;
   for (const auto& [case_name, time_ns] : baseline_.case_ns) {
     const double speedup = reference_speedup(case_name);
-    const bool is_clear =
-        rules.promote.pairs_when_clear > 0 && speedup > rules.promote.pairs_clear_ratio;
-    const int in_process =
-        1 + (is_clear ? rules.promote.pairs_when_clear : rules.promote.pairs_per_process);
-    const int pairs =
-        in_process * rules.promote.processes + (all_cores() > 1 ? kAllCoresPairs + 1 : 0);
-    promotion_s += pairs * (time_ns * 1e-9 * (1 + 1 / speedup) + around_s);
+    const int calls =
+        calls_of_promotion(rule, speedup) + (all_cores() > 1 ? kAllCoresPairs + 1 : 0);
+    promotion_s += calls * (time_ns * 1e-9 * (1 + 1 / speedup) + around_s);
   }
   return kPromotionSlack * promotion_s + kReportSeconds;
 }
@@ -293,7 +330,9 @@ Result<void> Campaign::search_until_stopped() {
       break;
     }
     RETURN_IF_ERROR(attempt(builds_->pop()));
+    const double before_s = meter_.wall_s();
     RETURN_IF_ERROR(settle_challenges());
+    confirming_s_ += meter_.wall_s() - before_s;
     tell_progress();
   }
   search_ended_s_ = meter_.wall_s();
@@ -401,6 +440,7 @@ Evaluation Campaign::judge_candidate(const BuiltCandidate& built) {
       evaluation.reason = reference.error().text();
       return evaluation;
     }
+    const ActivityMeter::Span busy(meter_);
     evaluation = tools_.judge->screen(builds_->subject_of(built.candidate, built.candidate.id),
                                       *reference, check_cases, setup_.problem.timed_cases());
     note_reference_speedups(evaluation);
@@ -410,7 +450,6 @@ Evaluation Campaign::judge_candidate(const BuiltCandidate& built) {
 }
 
 Result<void> Campaign::attempt(const BuiltCandidate& built) {
-  const ActivityMeter::Span busy(meter_);
   const Proposal proposal = proposals_[built.candidate.id];
   proposals_.erase(built.candidate.id);
   Observation observation{.candidate_id = built.candidate.id};
@@ -486,8 +525,12 @@ Result<void> Campaign::settle_challenges() {
   return {};
 }
 
-Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case>& cases) {
+Evaluation Campaign::measured(const CompareRequest& request) {
   const ActivityMeter::Span busy(meter_);
+  return tools_.judge->compare(request);
+}
+
+Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case>& cases) {
   const BuiltCandidate built = builds_->build_now(candidate);  // known, unless this run was resumed
   if (built.engine_error) return *built.engine_error;
   ASSIGN_OR_RETURN(const Subject reference, reference_subject());
@@ -495,8 +538,11 @@ Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case
                          .reference = reference};
   request.timed_cases = cases;
   request.rule = tools_.judge->rules().confirm;
+  history_.challenges += static_cast<int>(cases.size());
+  request.rule.confidence =
+      challenge_confidence(history_.challenges, static_cast<int>(history_.crowned.size()));
   request.stage = Stage::confirm;
-  Evaluation evaluation = tools_.judge->compare(request);
+  Evaluation evaluation = measured(request);
   if (asked_to_stop()) return {};
   evaluation.id = log_->next_evaluation_id();
   note_reference_speedups(evaluation);
@@ -555,10 +601,10 @@ void Campaign::tell_progress() {
 
 // The latest champion of every case that no failed promotion has banned. Where nobody beat the
 // baseline the neighbouring champion serves: the library does not ship LAPACK.
-std::optional<Candidate> Campaign::assemble_winner(const std::set<std::string>& banned) const {
+std::optional<Candidate> Campaign::assemble_winner(const Bans& bans) const {
   std::map<std::string, Champion> latest;
   for (const Champion& champion : history_.crowned)
-    if (!banned.contains(champion.candidate_id)) latest[champion.case_name] = champion;
+    if (!bans.contains(champion)) latest[champion.case_name] = champion;
   if (latest.empty()) return std::nullopt;
   std::vector<Champion> champions;
   std::vector<RegimePoint> points;
@@ -581,18 +627,31 @@ Result<void> Campaign::promote_portfolio() {
     return {};
   }
   progress_.phase("promoting the portfolio on sealed inputs");
-  std::set<std::string> banned;
+  Bans bans;
   for (int attempt = 0; attempt < kPromotionAttempts; ++attempt) {
-    const ActivityMeter::Span busy(meter_);
-    const std::optional<Candidate> portfolio = assemble_winner(banned);
+    const std::optional<Candidate> portfolio = assemble_winner(bans);
     if (!portfolio) {
       not_promoted_because_ = "no candidate was confirmed faster than the baseline on any case";
       return {};
     }
     const BuiltCandidate built = builds_->build_now(*portfolio);
     if (built.engine_error) return *built.engine_error;
-    RETURN_IF_ERROR(log_->archive().append_event("frozen", {{"candidate_id", portfolio->id}}));
-    promotion_ = promote(bench(), baseline_, *portfolio);
+    // The hash is written down first, the seed of the sealed cases is drawn after it: neither can
+    // be chosen to suit the other.
+    const std::string hash = frozen_hash(*portfolio, built.artifacts);
+    RETURN_IF_ERROR(
+        log_->archive().append_event("frozen", {{"candidate_id", portfolio->id}, {"hash", hash}}));
+    const std::uint64_t sealed_seed = random_bits();
+    RETURN_IF_ERROR(log_->archive().append_event(
+        "unsealed", {{"candidate_id", portfolio->id}, {"hash", hash}, {"seed", sealed_seed}}));
+    {
+      const ActivityMeter::Span busy(meter_);
+      promotion_ = promote(bench(), baseline_, *portfolio,
+                           {.sealed_seed = sealed_seed,
+                            .attempts = kPromotionAttempts,
+                            .slower_allowed = goal_.slower_allowed(),
+                            .most_s = promotion_most_s()});
+    }
     if (asked_to_stop()) {
       promotion_.reset();
       stop_reason_ = StopReason::asked_to_stop;
@@ -604,15 +663,37 @@ Result<void> Campaign::promote_portfolio() {
     not_promoted_because_ = why_not_won(*promotion_);
     if (not_promoted_because_.empty()) return {};
     progress_.event("the portfolio failed its promotion: " + not_promoted_because_);
-    if (!promotion_->failed_at) return {};
-    const Row& to_blame = portfolio->row_for(*promotion_->failed_at);
+    if (!ban_what_failed(*portfolio, bans)) return {};
+  }
+  return {};
+}
+
+// What is left of the budget for a promotion once the report is written; whatever it takes, its
+// first look is taken.
+double Campaign::promotion_most_s() const {
+  const double budget_s = setup_.config.budget.wall_s;
+  return budget_s > 0 ? std::max(0.0, budget_s - used_s() - kReportSeconds)
+                      : std::numeric_limits<double>::infinity();
+}
+
+// False: there is nobody to blame, and the same portfolio would come again.
+bool Campaign::ban_what_failed(const Candidate& portfolio, Bans& bans) const {
+  const std::size_t before = bans.candidates.size() + bans.on_case.size();
+  if (promotion_->failed_at) {
+    const Row& to_blame = portfolio.row_for(*promotion_->failed_at);
     for (const Champion& champion : history_.crowned) {
       const Row& row = search_->find(champion.candidate_id)->rows.front();
       if (row.source == to_blame.source && row.knobs == to_blame.knobs)
-        banned.insert(champion.candidate_id);
+        bans.candidates.insert(champion.candidate_id);
     }
   }
-  return {};
+  for (const std::string& case_name : promotion_->slower_cases) {
+    const Champion* latest = nullptr;
+    for (const Champion& champion : history_.crowned)
+      if (champion.case_name == case_name && !bans.contains(champion)) latest = &champion;
+    if (latest != nullptr) bans.on_case.insert({case_name, latest->candidate_id});
+  }
+  return bans.candidates.size() + bans.on_case.size() > before;
 }
 
 Result<void> Campaign::record_promotion(const BuiltCandidate& built) {
@@ -637,6 +718,8 @@ Result<CampaignOutcome> Campaign::conclude() {
   figures.not_promoted_because = not_promoted_because_;
   figures.evaluations = history_.evaluations;
   figures.search_s = history_.used_s + search_ended_s_ - search_began_s_;
+  figures.screened_here = history_.evaluations - evaluations_before_;
+  figures.screening_s = search_ended_s_ - search_began_s_ - confirming_s_;
   figures.wall_s = used_s();
   figures.overhead_fraction = 1 - (history_.busy_s + meter_.busy_s()) / used_s();
   figures.stop_reason = stop_reason_;

@@ -70,6 +70,10 @@ Json winner_json(const Problem& problem, const Promotion& promotion) {
   winner["speedup_low"] = promotion.geomean.low;
   winner["speedup_high"] = promotion.geomean.high;
   winner["cases"] = case_rows(problem, evaluation.measurements);
+  const Json judged = to_json(evaluation);
+  for (const char* of_promotion :
+       {"public", "private", "sealed", "generality_gap", "sealed_seed", "gates"})
+    winner[of_promotion] = judged.at(of_promotion);
   winner["rows"] = Json::array();
   for (const Row& row : promotion.winner.rows)
     winner["rows"].push_back({{"source", row.source_name},
@@ -112,6 +116,9 @@ Json summarise_campaign(const CampaignFigures& figures) {
   summary["evaluations"] = figures.evaluations;
   summary["evaluations_per_minute"] =
       figures.search_s > 0 ? Json(figures.evaluations * 60.0 / figures.search_s) : Json();
+  summary["screenings_per_minute"] = figures.screening_s > 0 && figures.screened_here > 0
+                                         ? Json(figures.screened_here * 60.0 / figures.screening_s)
+                                         : Json();
   summary["engine_overhead_fraction"] = figures.overhead_fraction;
   summary["wall_s"] = figures.wall_s;
   summary["stop_reason"] = std::string(to_string(figures.stop_reason));

@@ -22,6 +22,9 @@ struct CampaignFigures {
   std::string not_promoted_because;
   int evaluations = 0;
   double search_s = 0;  // the part of the run in which candidates were evaluated
+  // Since the run began or was resumed: candidates screened, and the time of that alone.
+  int screened_here = 0;
+  double screening_s = 0;
   double wall_s = 0;
   double overhead_fraction = 0;
   StopReason stop_reason = StopReason::running;

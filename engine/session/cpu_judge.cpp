@@ -402,14 +402,17 @@ Evaluation CpuJudge::compare(const CompareRequest& request) {
     trial.cases = joined(joined(request.check_cases, request.timed_cases), request.held_out);
     if (request.stage == Stage::promote && !may_be_promoted(trial, request)) return;
     ComparisonCourse course = course_of(request);
+    const std::int64_t pairs_began_ns = clock_.monotonic_ns();
     while (!course.is_over()) {
       // Drawn now, after the candidate was fixed: nothing that it was tuned on comes back.
       const std::uint64_t input_seed = random_bits();
       const bool alive = compare_in_fresh_processes(trial, request, input_seed, course);
       bank_.forget(input_seed);
       if (!alive) return;
-      const double used_s = static_cast<double>(clock_.monotonic_ns() - trial.began_ns) * 1e-9;
-      if (course.is_at_look() && used_s * (1 + course.growth()) > request.most_s)
+      const std::int64_t now_ns = clock_.monotonic_ns();
+      const double used_s = static_cast<double>(now_ns - trial.began_ns) * 1e-9;
+      const double pairs_s = static_cast<double>(now_ns - pairs_began_ns) * 1e-9;
+      if (course.is_at_look() && used_s + pairs_s * course.growth() > request.most_s)
         course.cut_short(trial.evaluation.measurements, "no time for another look");
     }
     if (!request.held_out.empty()) time_held_out(trial, request);
