@@ -11,7 +11,8 @@
 KBEAM_KNOB(int, kGram, 1, 0, 1);              // 0: Householder steps in every panel
 KBEAM_KNOB(int, kOverlap, 1, 0, 1);           // far updates run beside the next panel
 KBEAM_KNOB(int, kFarSlab, 1024, 512, 1024);   // rows that one block projects, far from the panel
-KBEAM_KNOB(int, kNearSlab, 256, 128, 256);    // the same for the columns of the next panel
+KBEAM_KNOB(int, kFarTiles, 8, 4, 8, 16);       // tiles of rows that one block updates
+KBEAM_KNOB(int, kNearSlab, 128, 128, 256);    // the same for the columns of the next panel
 
 namespace {
 
@@ -129,11 +130,104 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const std::uint32_t 
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
-// c += a b, 8 x 8 x 4.
-__device__ __forceinline__ void multiply_add(double (&c)[2], double a, double b) {
-  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-      : "+d"(c[0]), "+d"(c[1])
-      : "d"(a), "d"(b));
+// c += a b, 16 x 8 x 16. Element 2 q + h of a: row lane / 4 + 8 h, column lane % 4 + 4 q; element q
+// of b: row lane % 4 + 4 q, column lane / 4; element 2 h + e of c: row lane / 4 + 8 h, column
+// 2 (lane % 4) + e.
+__device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[8],
+                                             const double (&b)[4]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0, %1, %2, %3},"
+      " {%4, %5, %6, %7, %8, %9, %10, %11}, {%12, %13, %14, %15}, {%0, %1, %2, %3};"
+      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+      : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]),
+        "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
+}
+// A barrier of the first half of the panel's threads.
+__device__ __forceinline__ void half_barrier() {
+  asm volatile("bar.sync 1, 256;" ::: "memory");
+}
+// c (+)= a b on a warpgroup, 64 x 128 x 16: a as the fragments of its four warps, or in shared memory
+// as b is: rows of 64 halves along the sum, in 16-byte pieces that are exchanged by the row modulo 8.
+__device__ __forceinline__ void multiply_wide(float (&c)[16][4], const std::uint32_t (&a)[4],
+                                              std::uint64_t b, int add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, "
+      "%8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, "
+      "%24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, "
+      "%40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, "
+      "%56, %57, %58, %59, %60, %61, %62, %63}, "
+      "{%64, %65, %66, %67}, %68, p, 1, 1, 0;\n}"
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]),
+        "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]),
+        "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]),
+        "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]),
+        "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
+        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]),
+        "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3]),
+        "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
+        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]),
+        "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]),
+        "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]),
+        "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]),
+        "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),
+        "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]),
+        "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
+}
+__device__ __forceinline__ void multiply_wide(float (&c)[16][4], std::uint64_t a, std::uint64_t b,
+                                              int add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, "
+      "%8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, "
+      "%24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, "
+      "%40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, "
+      "%56, %57, %58, %59, %60, %61, %62, %63}, "
+      "%64, %65, p, 1, 1, 0, 0;\n}"
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]),
+        "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]),
+        "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]),
+        "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]),
+        "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
+        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]),
+        "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3]),
+        "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
+        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]),
+        "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]),
+        "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]),
+        "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]),
+        "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),
+        "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]),
+        "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])
+      : "l"(a), "l"(b), "r"(add));
+}
+__device__ __forceinline__ std::uint64_t operand(std::uint32_t address) {
+  return static_cast<std::uint64_t>((address & 0x3ffff) >> 4) | std::uint64_t{1} << 16 |
+         std::uint64_t{64} << 32 | std::uint64_t{1} << 62;
+}
+__device__ __forceinline__ void begin_wide() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void end_wide() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int kLeft>
+__device__ __forceinline__ void wait_wide() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kLeft) : "memory");
+}
+// What this thread wrote to shared memory becomes visible to the tensor cores.
+__device__ __forceinline__ void show_to_tensor_cores() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 // --- end of instructions ---
 
@@ -177,47 +271,46 @@ __device__ __forceinline__ float warp_max(float x) {
 
 // --- the panel: a cluster a matrix ---
 
-constexpr int kPairs = 36;  // 8 x 8 tiles on and above the diagonal of 64 x 64
-constexpr int kGramSize = kPairs * 64, kCrossSize = kHalf * kHalf;
+constexpr int kPanelThreads = 512, kPanelWarps = kPanelThreads / 32;
+// Tiles of 16 x 8 of a Gram matrix that hold anything on or above the diagonal, 16 rows after 16.
+constexpr int kGramSize = 20 * 128, kCrossSize = kHalf * kHalf;
 constexpr int kWide = kHalf + 1;  // stride of small matrices
-constexpr int kWorkBytes = (4 * kGramSize + 64) * 8;
+constexpr int kSpareAt = 2 * kHalf * kWide * 8;
+constexpr int kWorkBytes = kSpareAt + 32 * 32 * 8;
+constexpr int kLetters = 10 * kHalf;
 
 template <int kRows>
 constexpr int kColumn = kRows + 4;  // floats from one column of the panel to the next
 
 template <int kRows, int kHalves>
-constexpr int kPanelBytes = kHalves* kHalf* kColumn<kRows> * 4 + kWorkBytes + kHalf* kWide * 4 +
-                            7 * kHalf * 8 + 2 * kHalf * 4 + 16;
+constexpr int kPanelBytes = kHalves* kHalf* kColumn<kRows> * 4 + kWorkBytes + kLetters * 8 +
+                            kHalf* kWide * 4 + kHalf * 4;
 
 template <int kRows, int kHalves>
 struct Panel {
-  float* p;        // [column][row]
-  char* work;      // what a phase needs
-  float* triangle;  // T of the half in hand, by rows, then padding
+  float* p;         // [column][row]
+  char* work;       // what a phase needs
   double* letters;  // rows and columns that are published in the chain
+  float* triangle;  // T of the half in hand, by rows
   float* taus;
   int thread, warp, lane, rank, ranks;
 
   __device__ __forceinline__ float* column(int j) const {
     return p + j * kColumn<kRows>;
   }
-  __device__ __forceinline__ double fragment(int j0, int row) const {
-    return p[(j0 + lane / 4) * kColumn<kRows> + row + lane % 4];
-  }
 
   // Sums `count` values over the two parts of every block of the cluster; everyone gets all of
-  // them in `work` behind the parts and the letters, or, with kToOwner, block r writes its share to
-  // `to`. The same bits everywhere.
+  // them at the start of `work`, or, with kToOwner, block r writes its share to `to`. The same bits
+  // everywhere.
   template <typename T, int kCount, bool kToOwner>
-  __device__ T* all_reduce(T* to) {
+  __device__ __forceinline__ T* all_reduce(T* to) {
     T* parts = reinterpret_cast<T*>(work);
     T* box = parts + 2 * kCount;
-    T* all = box + kCount + 64 * (8 / sizeof(T)) / 2;
     constexpr int kVector = 16 / sizeof(T);
     const int share = (kCount / kVector + ranks - 1) / ranks;  // vectors
     cluster_sync();  // the parts are complete, and nobody uses the memory of the letters
     const std::uint32_t box_address = shared_address(box);
-    for (int e = thread; e < kCount / kVector; e += kThreads) {
+    for (int e = thread; e < kCount / kVector; e += kPanelThreads) {
       const float4 a = reinterpret_cast<const float4*>(parts)[e];
       const float4 b = reinterpret_cast<const float4*>(parts + kCount)[e];
       const int owner = e / share;
@@ -226,9 +319,10 @@ struct Panel {
     }
     cluster_sync();
     const int mine = min(share, kCount / kVector - rank * share);
-    const std::uint32_t all_address = shared_address(all);
-    for (int e = thread; e < mine; e += kThreads) {
+    const std::uint32_t all_address = shared_address(parts);
+    for (int e = thread; e < mine; e += kPanelThreads) {
       float4 sum = reinterpret_cast<const float4*>(box)[e];
+#pragma unroll 4
       for (int r = 1; r < ranks; ++r)
         sum = add<T>(sum, reinterpret_cast<const float4*>(box)[r * share + e]);
       if constexpr (kToOwner) {
@@ -239,7 +333,7 @@ struct Panel {
       }
     }
     if constexpr (!kToOwner) cluster_sync();
-    return all;
+    return parts;
   }
   template <typename T>
   static __device__ __forceinline__ float4 add(float4 a, float4 b) {
@@ -250,358 +344,478 @@ struct Panel {
     return *reinterpret_cast<const float4*>(&sum);
   }
 
-  // --- Gram matrix ---
+  // --- products of columns, over this block's rows ---
 
-  // Tiles (g, g ..) and (7 - g, 7 - g ..) over every other run of four rows.
-  template <int kG>
-  __device__ __forceinline__ void gram_tiles(int c0, int from, int part) {
-    double sums[9][2] = {};
-    for (int row = from + part * 4; row < kRows; row += 8) {
-      double f[8];
+  // Tile (i, j) of columns a0 + 16 i and b0 + 8 j, over every other run of 16 rows. A warp has four
+  // tiles; kUpper: only those that reach the diagonal.
+  template <bool kUpper>
+  __device__ __forceinline__ void multiply_columns(int a0, int b0, int from, double (&sums)[4][4]) {
+    const int i = warp % 8 / 2, j0 = warp % 2 * 4, g = lane / 4, t = lane % 4;
+    const float* a_at = column(a0 + 16 * i + g) + t;
+    const float* b_at = column(b0 + 8 * j0 + g) + t;
 #pragma unroll
-      for (int i = kG; i < 8; ++i) f[i] = fragment(c0 + i * 8, row);
+    for (int j = 0; j < 4; ++j)
 #pragma unroll
-      for (int i = kG; i < 8; ++i) multiply_add(sums[i - kG], f[kG], f[i]);
+      for (int e = 0; e < 4; ++e) sums[j][e] = 0;
+    if (kUpper && j0 + 3 < 2 * i) return;
+#pragma unroll 1
+    for (int row = from + warp / 8 * 16; row < kRows; row += 32) {
+      double a[8];
 #pragma unroll
-      for (int i = 7 - kG; i < 8; ++i) multiply_add(sums[i - 7 + kG + 8 - kG], f[7 - kG], f[i]);
+      for (int e = 0; e < 8; ++e) a[e] = a_at[e % 2 * 8 * kColumn<kRows> + row + e / 2 * 4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        double b[4];
+#pragma unroll
+        for (int e = 0; e < 4; ++e) b[e] = b_at[j * 8 * kColumn<kRows> + row + e * 4];
+        if (!kUpper || j0 + j >= 2 * i) multiply_add(sums[j], a, b);
+      }
     }
-    double* to = reinterpret_cast<double*>(work) + part * kGramSize;
-    const auto keep = [&](int i, int j, const double(&sum)[2]) {
-      const int tile = i * 8 - i * (i - 1) / 2 + j - i;
-      *reinterpret_cast<double2*>(to + tile * 64 + lane * 2) = make_double2(sum[0], sum[1]);
-    };
-#pragma unroll
-    for (int i = kG; i < 8; ++i) keep(kG, i, sums[i - kG]);
-#pragma unroll
-    for (int i = 7 - kG; i < 8; ++i) keep(7 - kG, i, sums[i - 7 + kG + 8 - kG]);
   }
   __device__ __forceinline__ void gram(int c0, int from) {
-    const int part = warp / 4;
-    switch (warp % 4) {
-      case 0: gram_tiles<0>(c0, from, part); break;
-      case 1: gram_tiles<1>(c0, from, part); break;
-      case 2: gram_tiles<2>(c0, from, part); break;
-      default: gram_tiles<3>(c0, from, part); break;
-    }
+    double sums[4][4];
+    multiply_columns<true>(c0, c0, from, sums);
+    const int i = warp % 8 / 2, j0 = warp % 2 * 4;
+    double* to = reinterpret_cast<double*>(work) + warp / 8 * kGramSize + (9 * i - i * i) * 128;
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      if (j0 + j >= 2 * i) {
+        double2* tile = reinterpret_cast<double2*>(to + (j0 + j - 2 * i) * 128);
+        tile[lane] = make_double2(sums[j][0], sums[j][1]);
+        tile[32 + lane] = make_double2(sums[j][2], sums[j][3]);
+      }
   }
-  // Element (i, j) of the Gram matrix among the tiles.
+  // Element (i, j), i <= j, of the Gram matrix among the tiles.
   static __device__ __forceinline__ double of_gram(const double* tiles, int i, int j) {
-    const int a = min(i, j), b = max(i, j), row = a / 8, column = b / 8;
-    const int tile = row * 8 - row * (row - 1) / 2 + column - row;
-    return tiles[tile * 64 + a % 8 * 8 + b % 8];
+    const int row = i / 16, column = j / 8;
+    return tiles[(9 * row - row * row + column - 2 * row) * 128 + i % 16 * 8 + j % 8];
+  }
+  // Columns a0 .. a0 + 63 times columns b0 .. b0 + 63, by rows, into the parts.
+  __device__ __forceinline__ void cross(int a0, int b0, int from) {
+    double sums[4][4];
+    multiply_columns<false>(a0, b0, from, sums);
+    float* to = reinterpret_cast<float*>(work) + warp / 8 * kCrossSize;
+    const int row = warp % 8 / 2 * 16 + lane / 4, at = warp % 2 * 32 + lane % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+#pragma unroll
+      for (int h = 0; h < 2; ++h)
+        *reinterpret_cast<float2*>(to + (row + 8 * h) * kHalf + at + j * 8) = make_float2(
+            static_cast<float>(sums[j][2 * h]), static_cast<float>(sums[j][2 * h + 1]));
   }
 
   // --- 64 steps on 64 x 64 ---
 
   // From the Gram matrix G and the top rows X of the panel: R with LAPACK's signs, L (the top of
   // V), and M, for which the rest of V is the rest of the panel times M. X - R = L U, U = M^-1.
-  // A thread holds elements (y + 16 a, x + 16 b) of both matrices. G is one step ahead of X.
-  // Afterwards `small` holds M on and above the diagonal and L below it, `r` holds R.
-  __device__ bool chain(const double* tiles, const float* top, std::int64_t top_stride,
-                        double* small, double* r) {
+  // Four warps hold G and four hold X, which is one step behind. Afterwards `small` holds M on and
+  // above the diagonal and L below it, `r` holds R on and above the diagonal.
+  __device__ __forceinline__ bool chain(const double* tiles, const float* top,
+                                        std::int64_t top_stride, double* small, double* r) {
+    bool good = true;
+    if (warp < 4)
+      good = steps_of_gram(tiles);
+    else if (warp < 8)
+      good = steps_of_top(top, top_stride, small, r);
+    return __syncthreads_and(good);
+  }
+  // Published: three rows of G, two rows and two columns of X, roots of pivots, least pivots.
+  __device__ __forceinline__ double* row_of_gram(int j) const {
+    return letters + (j + 3) % 3 * kHalf;
+  }
+  __device__ __forceinline__ double* row_of_top(int j) const {
+    return letters + (3 + (j & 1)) * kHalf;
+  }
+  __device__ __forceinline__ double* column_of_top(int j) const {
+    return letters + (5 + (j & 1)) * kHalf;
+  }
+  __device__ __forceinline__ double* roots() const {
+    return letters + 7 * kHalf;
+  }
+
+  // A thread holds elements (y + 8 a, x + 16 b) on and above the diagonal.
+  __device__ __forceinline__ bool steps_of_gram(const double* tiles) {
     const int y = thread / 16, x = thread % 16;
-    double g[4][4], c[4][4];
+    double g[8][4];
 #pragma unroll
-    for (int a = 0; a < 4; ++a)
+    for (int a = 0; a < 8; ++a)
 #pragma unroll
-      for (int b = 0; b < 4; ++b) {
-        g[a][b] = of_gram(tiles, y + 16 * a, x + 16 * b);
-        c[a][b] = top[(x + 16 * b) * top_stride + y + 16 * a];
+      for (int b = a / 2; b < 4; ++b) {
+        const int i = y + 8 * a, j = x + 16 * b;
+        g[a][b] = of_gram(tiles, min(i, j), max(i, j));
       }
-    double* rows_g = letters;             // three rows of G
-    double* rows_c = letters + 3 * kHalf;  // two rows of X
-    double* columns_c = letters + 5 * kHalf;
-    const double least = x == y ? kLeastPivot : 0;
-    double first_squares[4];
-#pragma unroll
-    for (int a = 0; a < 4; ++a) first_squares[a] = least * g[a][a];
-    __syncthreads();  // the Gram matrix has been read: its place is free
+    double* const least = letters + 8 * kHalf;
+    if (thread < kHalf) least[thread] = kLeastPivot * of_gram(tiles, thread, thread);
+    half_barrier();  // the Gram matrix has been read: its place is free
     if (y == 0) {
 #pragma unroll
-      for (int b = 0; b < 4; ++b) rows_g[x + 16 * b] = g[0][b];
+      for (int b = 0; b < 4; ++b) row_of_gram(0)[x + 16 * b] = g[0][b];
     }
     bool good = true;
-    double root = 0, root_before = 0;
-    __syncthreads();
+    half_barrier();
 #pragma unroll
-    for (int a0 = 0; a0 <= 4; ++a0) {
-      for (int at = 0; at < 16; ++at) {
-        const int j = a0 * 16 + at;
-        if (j > kHalf) break;
-        // Step j - 1 of X.
-        root_before = root;
-        double inverse = 0, sign = 0;
-        const int l = j - 1;
-        const double* row_g_l = rows_g + (l + 3) % 3 * kHalf;
-        const double* row_c = rows_c + (l & 1) * kHalf;
-        const double* column_c = columns_c + (l & 1) * kHalf;
-        double diagonal = 1;
-        if (a0 < 4) diagonal = rows_g[j % 3 * kHalf + j];
-        if (j > 0) {
-          const double alpha = row_c[l], square = row_g_l[l];
-          sign = alpha < 0 ? root_before : -root_before;
-          const double beta = sign * square;
-          inverse = reciprocal(alpha - beta);
-          good = good && square - alpha * alpha > kLeastTail * square;
-          if (thread == 0) taus[l] = static_cast<float>((beta - alpha) * sign);
+    for (int a0 = 0; a0 < 8; ++a0) {
+      constexpr int kLast = 7;
+      const int next = a0 < kLast ? a0 + 1 : kLast;
+#pragma unroll 1
+      for (int at = 0; at < 8; ++at) {
+        const int j = a0 * 8 + at;
+        const double* row = row_of_gram(j);
+        const double square = row[j], over = reciprocal(square);
+        double across[4];
+#pragma unroll
+        for (int b = a0 / 2; b < 4; ++b) across[b] = row[x + 16 * b];
+        double down[8];
+#pragma unroll
+        for (int a = a0; a < 8; ++a) down[a] = row[y + 8 * a];
+#pragma unroll
+        for (int a = a0; a < 8; ++a) {
+          down[a] *= over;
+#pragma unroll
+          for (int b = a / 2; b < 4; ++b) g[a][b] = fma(-down[a], across[b], g[a][b]);
         }
-        if (a0 < 4) root = reciprocal_root(diagonal);
-        if (j > 0) {
-          double u[4], f[4];
+        double* to = row_of_gram(j + 1) + x;
+        if (at < 7) {
+          if (y == at + 1) {
 #pragma unroll
-          for (int b = 0; b < 4; ++b) {
-            const double entry = sign * row_g_l[x + 16 * b];
-            u[b] = row_c[x + 16 * b] - entry;
-            if (y == l % 16) r[l * kWide + x + 16 * b] = entry;
+            for (int b = a0 / 2; b < 4; ++b) to[16 * b] = g[a0][b];
           }
+        } else if (y == 0) {
 #pragma unroll
-          for (int a = 0; a < 4; ++a) {
-            const int i = y + 16 * a;
-            const bool pivot = i == l;
-            f[a] = pivot ? inverse : column_c[i] * inverse;
-            if (x == l % 16) small[i * kWide + l] = f[a];
-#pragma unroll
-            for (int b = 0; b < 4; ++b) c[a][b] = fma(-f[a], u[b], pivot ? 0.0 : c[a][b]);
-          }
+          for (int b = next / 2; b < 4; ++b) to[16 * b] = g[next][b];
         }
-        if (a0 < 4) {
-          // Step j of G.
-          const double* row_g = rows_g + j % 3 * kHalf;
-          const double over = root * root;
-          if (x == y && x == at) good = good && g[a0 < 4 ? a0 : 0][a0 < 4 ? a0 : 0] > first_squares[a0 < 4 ? a0 : 0];
-          double across[4];
+        if (warp == 3) {
+          good = good && square > least[j];
+          if (lane == 0) roots()[j] = reciprocal_root(square);
+        }
+        half_barrier();
+      }
+    }
+    half_barrier();
+    return good;
+  }
+
+  // A thread holds elements (y + 8 a, x + 16 b). Row j becomes row j of M once its step is done.
+  __device__ __forceinline__ bool steps_of_top(const float* top, std::int64_t top_stride,
+                                               double* small, double* r) {
+    const int y = (thread - 128) / 16, x = thread % 16;
+    double c[8][4];
 #pragma unroll
-          for (int b = 0; b < 4; ++b) across[b] = row_g[x + 16 * b];
+    for (int b = 0; b < 4; ++b)
 #pragma unroll
-          for (int a = 0; a < 4; ++a) {
-            const double down = row_g[y + 16 * a] * over;
+      for (int a = 0; a < 8; ++a) c[a][b] = top[(x + 16 * b) * top_stride + y + 8 * a];
+    half_barrier();
+    bool good = true;
+    if (y == 0) {
 #pragma unroll
-            for (int b = 0; b < 4; ++b) g[a][b] = fma(-down, across[b], g[a][b]);
+      for (int b = 0; b < 4; ++b) row_of_top(0)[x + 16 * b] = c[0][b];
+    }
+    if (x == 0) {
+#pragma unroll
+      for (int a = 0; a < 8; ++a) column_of_top(0)[y + 8 * a] = c[a][0];
+    }
+    half_barrier();
+    half_barrier();  // step 0 of G is done
+#pragma unroll
+    for (int b0 = 0; b0 < 4; ++b0) {
+#pragma unroll
+      for (int part = 0; part < 2; ++part) {
+        constexpr int kLastRow = 7, kLastColumn = 3;
+        const int a0 = b0 * 2 + part;
+        const int next = a0 < kLastRow ? a0 + 1 : kLastRow;
+        const int next_column = part == 0 ? b0 : b0 < kLastColumn ? b0 + 1 : kLastColumn;
+#pragma unroll 1
+        for (int at = 0; at < 8; ++at) {
+          const int j = a0 * 8 + at;
+          const double* row_g = row_of_gram(j);
+          const double* row = row_of_top(j);
+          const double* column = column_of_top(j);
+          const double alpha = row[j], root = roots()[j], square = row_g[j];
+          const double sign = alpha < 0 ? root : -root;
+          const double pivot = fma(-sign, square, alpha);
+          const double inverse = reciprocal(pivot);
+          if (warp == 7) {
+            good = good && square - alpha * alpha > kLeastTail * square;
+            if (lane == 0) taus[j] = static_cast<float>(fabs(pivot) * root);
           }
-          // What the next round reads.
-          if (at < 15) {
+          // Loads before stores, which the compiler may not exchange.
+          double u[4], entries[4], f[8];
+#pragma unroll
+          for (int b = b0; b < 4; ++b) {
+            entries[b] = row_g[x + 16 * b];
+            u[b] = row[x + 16 * b];
+          }
+#pragma unroll
+          for (int a = 0; a < 8; ++a) f[a] = column[y + 8 * a];
+#pragma unroll
+          for (int b = b0; b < 4; ++b) {
+            entries[b] *= sign;
+            u[b] -= entries[b];
+          }
+#pragma unroll
+          for (int a = 0; a < 8; ++a) {
+            f[a] = a == a0 && y == at ? inverse : f[a] * inverse;
+#pragma unroll
+            for (int b = b0; b < 4; ++b)
+              c[a][b] = fma(-f[a], u[b], a == a0 && y == at ? 0.0 : c[a][b]);
+          }
+          double* to_row = row_of_top(j + 1) + x;
+          double* to_column = column_of_top(j + 1) + y;
+          if (at < 7) {
             if (y == at + 1) {
 #pragma unroll
-              for (int b = 0; b < 4; ++b) rows_g[(j + 1) % 3 * kHalf + x + 16 * b] = g[a0 < 4 ? a0 : 0][b];
+              for (int b = b0; b < 4; ++b) to_row[16 * b] = c[a0][b];
             }
-          } else if (a0 < 3) {
-            if (y == 0) {
+          } else if (y == 0) {
 #pragma unroll
-              for (int b = 0; b < 4; ++b) rows_g[(j + 1) % 3 * kHalf + x + 16 * b] = g[a0 < 3 ? a0 + 1 : 0][b];
+            for (int b = b0; b < 4; ++b) to_row[16 * b] = c[next][b];
+          }
+          if (at < 7) {
+            if (x == (j + 1) % 16) {
+#pragma unroll
+              for (int a = 0; a < 8; ++a) to_column[8 * a] = c[a][b0];
             }
+          } else if (x == (j + 1) % 16) {
+#pragma unroll
+            for (int a = 0; a < 8; ++a) to_column[8 * a] = c[a][next_column];
+          }
+          if (x == j % 16) {
+#pragma unroll
+            for (int a = 0; a < 8; ++a) small[(y + 8 * a) * kWide + j] = f[a];
           }
           if (y == at) {
 #pragma unroll
-            for (int b = 0; b < 4; ++b) rows_c[(j & 1) * kHalf + x + 16 * b] = c[a0 < 4 ? a0 : 0][b];
+            for (int b = b0; b < 4; ++b) r[j * kWide + x + 16 * b] = entries[b];
           }
-          if (x == at) {
-#pragma unroll
-            for (int a = 0; a < 4; ++a) columns_c[(j & 1) * kHalf + y + 16 * a] = c[a][a0 < 4 ? a0 : 0];
-          }
+          half_barrier();
         }
-        __syncthreads();
       }
     }
-    return __syncthreads_and(good);
+    return good;
   }
 
-  // The panel's rows below the top become V: P M. Rows from `from` on; a warp has its own rows.
+  // The panel's rows from `from` on become V: P M. A warp has its own rows.
   __device__ __forceinline__ void multiply_by_small(int c0, int from, const double* small) {
+    const int g = lane / 4, t = lane % 4;
 #pragma unroll 1
-    for (int base = warp * 32; base < kRows; base += kWarps * 32) {
+    for (int base = warp * 16; base < kRows; base += kPanelWarps * 16) {
       if (base < from) continue;
-      double sums[4][8][2] = {};
+      double sums[8][4] = {};
+      float* const at = column(c0) + base + g;
 #pragma unroll
-      for (int k = 0; k < kHalf; k += 4) {
-        double a[4];
+      for (int k = 0; k < kHalf; k += 16) {
+        double a[8];
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-          a[i] = p[(c0 + k + lane % 4) * kColumn<kRows> + base + i * 8 + lane / 4];
+        for (int e = 0; e < 8; ++e) a[e] = at[(k + e / 2 * 4 + t) * kColumn<kRows> + e % 2 * 8];
 #pragma unroll
         for (int j = k / 8; j < 8; ++j) {
-          const int row = k + lane % 4, at = j * 8 + lane / 4;
-          const double b = row <= at ? small[row * kWide + at] : 0.0;
+          double b[4];
 #pragma unroll
-          for (int i = 0; i < 4; ++i) multiply_add(sums[i][j], a[i], b);
+          for (int e = 0; e < 4; ++e) {
+            const int row = k + e * 4 + t;
+            b[e] = row <= j * 8 + g ? small[row * kWide + j * 8 + g] : 0.0;
+          }
+          multiply_add(sums[j], a, b);
         }
       }
       __syncwarp();
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < 8; ++j)
 #pragma unroll
-        for (int j = 0; j < 8; ++j)
-#pragma unroll
-          for (int e = 0; e < 2; ++e)
-            column(c0 + j * 8 + lane % 4 * 2 + e)[base + i * 8 + lane / 4] =
-                static_cast<float>(sums[i][j][e]);
-      __syncwarp();
+        for (int e = 0; e < 4; ++e)
+          at[(j * 8 + t * 2 + e % 2) * kColumn<kRows> + e / 2 * 8] = static_cast<float>(sums[j][e]);
     }
   }
 
   // T from T^-1 = -L'(R M), which is diag(1 / tau) and the products of reflectors above it.
-  __device__ void triangle_from_chain(const double* small, double* r) {
-    double sums[8][2] = {};
-    const int row = warp * 8;
-#pragma unroll 2
-    for (int k = row; k < kHalf; k += 4) {
-      const int i = row + lane / 4, l = k + lane % 4;
-      const double a = i <= l ? r[i * kWide + l] : 0.0;
+  __device__ __forceinline__ void triangle_from_chain(const double* small, double* r) {
+    const int g = lane / 4, t = lane % 4, i0 = warp / 4 * 16, j0 = warp % 4 * 16;
+    double sums[2][4] = {};
+#pragma unroll 1
+    for (int k = i0; k < kHalf; k += 16) {
+      double a[8];
 #pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        const int at = j * 8 + lane / 4;
-        multiply_add(sums[j], a, l <= at ? small[l * kWide + at] : 0.0);
+      for (int e = 0; e < 8; ++e) {
+        const int i = i0 + g + e % 2 * 8, l = k + e / 2 * 4 + t;
+        a[e] = i <= l ? r[i * kWide + l] : 0.0;
+      }
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        double b[4];
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const int l = k + e * 4 + t, at = j0 + j * 8 + g;
+          b[e] = l <= at ? small[l * kWide + at] : 0.0;
+        }
+        multiply_add(sums[j], a, b);
       }
     }
     __syncthreads();  // R has been read
 #pragma unroll
-    for (int j = 0; j < 8; ++j)
+    for (int j = 0; j < 2; ++j)
 #pragma unroll
-      for (int e = 0; e < 2; ++e)
-        r[(row + lane / 4) * kWide + j * 8 + lane % 4 * 2 + e] = sums[j][e];
+      for (int e = 0; e < 4; ++e)
+        r[(i0 + g + e / 2 * 8) * kWide + j0 + j * 8 + t * 2 + e % 2] = sums[j][e];
     __syncthreads();
 #pragma unroll
-    for (int j = 0; j < 8; ++j) sums[j][0] = sums[j][1] = 0;
-#pragma unroll 2
-    for (int k = row; k < kHalf; k += 4) {
-      const int i = row + lane / 4, l = k + lane % 4;
-      const double a = i < l ? small[l * kWide + i] : i == l ? 1.0 : 0.0;
+    for (int j = 0; j < 2; ++j)
 #pragma unroll
-      for (int j = 0; j < 8; ++j) multiply_add(sums[j], a, r[l * kWide + j * 8 + lane / 4]);
+      for (int e = 0; e < 4; ++e) sums[j][e] = 0;
+#pragma unroll 1
+    for (int k = i0; k < kHalf; k += 16) {
+      double a[8];
+#pragma unroll
+      for (int e = 0; e < 8; ++e) {
+        const int i = i0 + g + e % 2 * 8, l = k + e / 2 * 4 + t;
+        a[e] = i < l ? small[l * kWide + i] : i == l ? 1.0 : 0.0;
+      }
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        double b[4];
+#pragma unroll
+        for (int e = 0; e < 4; ++e) b[e] = r[(k + e * 4 + t) * kWide + j0 + j * 8 + g];
+        multiply_add(sums[j], a, b);
+      }
     }
 #pragma unroll
-    for (int j = 0; j < 8; ++j)
+    for (int j = 0; j < 2; ++j)
 #pragma unroll
-      for (int e = 0; e < 2; ++e)
-        triangle[(row + lane / 4) * kWide + j * 8 + lane % 4 * 2 + e] =
+      for (int e = 0; e < 4; ++e)
+        triangle[(i0 + g + e / 2 * 8) * kWide + j0 + j * 8 + t * 2 + e % 2] =
             static_cast<float>(-sums[j][e]);
     __syncthreads();
     invert_triangle();
   }
 
   // triangle := its inverse, by blocks of 16, 32, 64.
-  __device__ void invert_triangle() {
-    float* t = triangle;
-    float* spare = reinterpret_cast<float*>(work) + 2 * kHalf * kWide * 2;
+  __device__ __forceinline__ void invert_triangle() {
     if (warp < 4 && lane < 16) {
-      const int at = warp * 16;
+      float* block = triangle + warp * 16 * (kWide + 1);
+      const float own = reciprocal(block[lane * (kWide + 1)]);
       float x[16];
 #pragma unroll
-      for (int i = 15; i >= 0; --i) {
-        float sum = i == lane ? 1.0f : 0.0f;
+      for (int i = 0; i < 16; ++i) x[i] = i == lane ? 1.0f : 0.0f;
 #pragma unroll
-        for (int l = i + 1; l < 16; ++l) sum = fmaf(-t[(at + i) * kWide + at + l], x[l], sum);
-        x[i] = i <= lane ? sum / t[(at + i) * kWide + at + i] : 0.0f;
+      for (int l = 15; l >= 0; --l) {
+        x[l] *= __shfl_sync(0xffff, own, l);
+#pragma unroll
+        for (int i = 0; i < l; ++i) x[i] = fmaf(-block[i * kWide + l], x[l], x[i]);
       }
       __syncwarp(0xffff);
 #pragma unroll
-      for (int i = 0; i < 16; ++i) t[(at + i) * kWide + at + lane] = x[i];
+      for (int i = 0; i < 16; ++i) block[i * kWide + lane] = x[i];
     }
     __syncthreads();
-    join_inverses<16>(t, spare);
-    join_inverses<32>(t, spare);
-    for (int e = thread; e < kHalf * kHalf; e += kThreads)
-      if (e / kHalf > e % kHalf) t[e / kHalf * kWide + e % kHalf] = 0;
+    join_inverses<16>();
+    join_inverses<32>();
+    for (int e = thread; e < kHalf * kHalf; e += kPanelThreads)
+      if (e / kHalf > e % kHalf) triangle[e / kHalf * kWide + e % kHalf] = 0;
     __syncthreads();
   }
+  // The block B above the diagonal between two finished triangles S and T becomes -S B T; what lies
+  // below their diagonals is not read.
   template <int kSize>
-  __device__ __forceinline__ void join_inverses(float* t, float* spare) {
-    constexpr int kAll = kSize * kSize * (kHalf / (2 * kSize));
-    for (int e = thread; e < kAll; e += kThreads) {
-      const int pair = e / (kSize * kSize), i = e / kSize % kSize, j = e % kSize;
-      const float* block = t + pair * 2 * kSize * (kWide + 1);
-      float sum = 0;
-#pragma unroll 8
-      for (int l = 0; l < kSize; ++l)
-        sum = fmaf(block[i * kWide + kSize + l],
-                   l <= j ? block[(kSize + l) * kWide + kSize + j] : 0.0f, sum);
-      spare[e] = sum;
-    }
-    __syncthreads();
-    for (int e = thread; e < kAll; e += kThreads) {
-      const int pair = e / (kSize * kSize), i = e / kSize % kSize, j = e % kSize;
-      float* block = t + pair * 2 * kSize * (kWide + 1);
-      float sum = 0;
-#pragma unroll 8
-      for (int l = 0; l < kSize; ++l)
-        sum = fmaf(l >= i ? block[i * kWide + l] : 0.0f, spare[pair * kSize * kSize + l * kSize + j],
-                   sum);
-      block[i * kWide + kSize + j] = -sum;
-    }
-    __syncthreads();
-  }
-
-  // --- products of columns a .. a + 63 with columns b .. b + 63, into the parts ---
-
-  __device__ __forceinline__ void cross(int a0, int b0, int from) {
-    const int part = warp / 4, i0 = warp % 4 / 2 * 4, j0 = warp % 2 * 4;
-    double sums[4][4][2] = {};
-    for (int row = from + part * 4; row < kRows; row += 8) {
-      double a[4], b[4];
+  __device__ __forceinline__ void join_inverses() {
+    constexpr int kAcross = kSize / 8, kTiles = kSize / 16 * kAcross;
+    const int g = lane / 4, t = lane % 4;
+    const int pair = warp / kTiles, i0 = warp % kTiles / kAcross * 16, j0 = warp % kAcross * 8;
+    const bool mine = pair < kHalf / (2 * kSize);
+    float* s = triangle + pair * 2 * kSize * (kWide + 1);
+    float* block = s + kSize;
+    const float* next = s + kSize * (kWide + 1);
+    double* spare = reinterpret_cast<double*>(work + kSpareAt) + pair * kSize * kSize;
+    const int row = i0 + g, at = j0 + 2 * t;
+    if (mine) {
+      double sums[4] = {};
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        a[i] = fragment(a0 + (i0 + i) * 8, row);
-        b[i] = fragment(b0 + (j0 + i) * 8, row);
+      for (int k = 0; k < kSize; k += 16) {
+        double a[8], b[4];
+#pragma unroll
+        for (int e = 0; e < 8; ++e) a[e] = block[(row + e % 2 * 8) * kWide + k + e / 2 * 4 + t];
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const int l = k + e * 4 + t;
+          b[e] = l <= j0 + g ? next[l * kWide + j0 + g] : 0.0f;
+        }
+        multiply_add(sums, a, b);
       }
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
-#pragma unroll
-        for (int j = 0; j < 4; ++j) multiply_add(sums[i][j], a[i], b[j]);
+      for (int e = 0; e < 4; ++e) spare[(row + e / 2 * 8) * kSize + at + e % 2] = sums[e];
     }
-    float* to = reinterpret_cast<float*>(work) + part * kCrossSize;
+    __syncthreads();
+    if (mine) {
+      double sums[4] = {};
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
+      for (int k = 0; k < kSize; k += 16) {
+        double a[8], b[4];
 #pragma unroll
-      for (int j = 0; j < 4; ++j)
-        *reinterpret_cast<float2*>(to + ((i0 + i) * 8 + lane / 4) * kHalf + (j0 + j) * 8 +
-                                   lane % 4 * 2) =
-            make_float2(static_cast<float>(sums[i][j][0]), static_cast<float>(sums[i][j][1]));
+        for (int e = 0; e < 8; ++e) {
+          const int i = row + e % 2 * 8, l = k + e / 2 * 4 + t;
+          a[e] = i <= l ? s[i * kWide + l] : 0.0f;
+        }
+#pragma unroll
+        for (int e = 0; e < 4; ++e) b[e] = spare[(k + e * 4 + t) * kSize + j0 + g];
+        multiply_add(sums, a, b);
+      }
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        block[(row + e / 2 * 8) * kWide + at + e % 2] = static_cast<float>(-sums[e]);
+    }
+    __syncthreads();
   }
 
   // Columns 64 .. 127 -= V (T' W), W of 64 x 64 by rows.
   __device__ __forceinline__ void update_second_half(const float* w) {
-    float* y = reinterpret_cast<float*>(work);  // the parts have been read
+    const int g = lane / 4, t = lane % 4, i0 = warp / 4 * 16, j0 = warp % 4 * 16;
+    float* y = reinterpret_cast<float*>(work) + 3 * kCrossSize;  // behind W and the letters
     {
-      double sums[8][2] = {};
-      const int row = warp * 8;
-#pragma unroll 2
-      for (int k = 0; k < row + 8; k += 4) {
-        const double a = triangle[(k + lane % 4) * kWide + row + lane / 4];
+      double sums[2][4] = {};
+#pragma unroll 1
+      for (int k = 0; k <= i0; k += 16) {
+        double a[8];
 #pragma unroll
-        for (int j = 0; j < 8; ++j)
-          multiply_add(sums[j], a, w[(k + lane % 4) * kHalf + j * 8 + lane / 4]);
+        for (int e = 0; e < 8; ++e)
+          a[e] = triangle[(k + e / 2 * 4 + t) * kWide + i0 + g + e % 2 * 8];
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          double b[4];
+#pragma unroll
+          for (int e = 0; e < 4; ++e) b[e] = w[(k + e * 4 + t) * kHalf + j0 + j * 8 + g];
+          multiply_add(sums[j], a, b);
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < 2; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          y[(i0 + g + e / 2 * 8) * kWide + j0 + j * 8 + t * 2 + e % 2] =
+              static_cast<float>(sums[j][e]);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int base = warp * 16; base < kRows; base += kPanelWarps * 16) {
+      double sums[8][4] = {};
+      float* const at = column(0) + base + g;
+#pragma unroll 1
+      for (int k = 0; k < kHalf; k += 16) {
+        double a[8];
+#pragma unroll
+        for (int e = 0; e < 8; ++e) a[e] = at[(k + e / 2 * 4 + t) * kColumn<kRows> + e % 2 * 8];
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+          double b[4];
+#pragma unroll
+          for (int e = 0; e < 4; ++e) b[e] = y[(k + e * 4 + t) * kWide + j * 8 + g];
+          multiply_add(sums[j], a, b);
+        }
       }
 #pragma unroll
       for (int j = 0; j < 8; ++j)
 #pragma unroll
-        for (int e = 0; e < 2; ++e)
-          y[(row + lane / 4) * kWide + j * 8 + lane % 4 * 2 + e] = static_cast<float>(sums[j][e]);
-    }
-    __syncthreads();
-#pragma unroll 1
-    for (int base = warp * 32; base < kRows; base += kWarps * 32) {
-      double sums[4][8][2] = {};
-#pragma unroll 2
-      for (int k = 0; k < kHalf; k += 4) {
-        double a[4];
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-          a[i] = p[(k + lane % 4) * kColumn<kRows> + base + i * 8 + lane / 4];
-#pragma unroll
-        for (int j = 0; j < 8; ++j) {
-          const double b = y[(k + lane % 4) * kWide + j * 8 + lane / 4];
-#pragma unroll
-          for (int i = 0; i < 4; ++i) multiply_add(sums[i][j], a[i], b);
+        for (int e = 0; e < 4; ++e) {
+          float& entry = at[(kHalf + j * 8 + t * 2 + e % 2) * kColumn<kRows> + e / 2 * 8];
+          entry = static_cast<float>(entry - sums[j][e]);
         }
-      }
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-#pragma unroll
-        for (int j = 0; j < 8; ++j)
-#pragma unroll
-          for (int e = 0; e < 2; ++e) {
-            float& at = column(kHalf + j * 8 + lane % 4 * 2 + e)[base + i * 8 + lane / 4];
-            at = static_cast<float>(at - sums[i][j][e]);
-          }
     }
     __syncthreads();
   }
@@ -622,18 +836,18 @@ struct Panel {
     cluster_sync();
   }
 
-  // Columns c0 .. c0 + 63, which begin at row c0 of the panel; `count` reflectors. Leaves R and V,
-  // as LAPACK has them, in the panel, and T. The careful way, not the fast one.
-  __device__ __noinline__ void householder(int c0, int count) {
-    constexpr int kQ = kRows / 32;
+  // Columns c0 .. c0 + 63, which begin at row c0 of the panel; `count` reflectors, `rows` rows in
+  // this block. Leaves R and V, as LAPACK has them, in the panel, and T. For any input.
+  __device__ __forceinline__ void householder(int c0, int count, int rows) {
+    constexpr int kQ = kRows / 32, kOwn = kHalf / kPanelWarps;
     float* boxes = reinterpret_cast<float*>(work);  // [parity][rank][64]
     float* heads = boxes + 2 * 16 * kHalf;          // [parity][64]
     float* sums = heads + 2 * kHalf;
     float* row_values = sums + kHalf;
     float* totals = row_values + kHalf;
-    float* products = totals + kHalf;  // v_i'v_j by rows
     const bool top = rank == 0;
-    for (int e = thread; e < kHalf * kWide; e += kThreads) products[e] = triangle[e] = 0;
+    const int used = (rows + 31) / 32;  // registers of a lane that may be nonzero
+    for (int e = thread; e < kHalf * kWide; e += kPanelThreads) triangle[e] = 0;
     if (thread < kHalf) taus[thread] = 0;
     cluster_sync();  // every block is ready to receive
     int letter = 0;
@@ -642,8 +856,10 @@ struct Panel {
       const int row = c0 + j;  // of the pivot, in the first block
       float x[kQ];             // the pivot column below it
 #pragma unroll
-      for (int q = 0; q < kQ; ++q)
-        x[q] = top && q * 32 + lane <= row ? 0.0f : column(c0 + j)[q * 32 + lane];
+      for (int q = 0; q < kQ; ++q) {
+        x[q] = 0;
+        if (q < used && !(top && q * 32 + lane <= row)) x[q] = column(c0 + j)[q * 32 + lane];
+      }
       float undo = 1, scale = 1, square = 0;
       bool nonzero = true;
       const float* heads_now;
@@ -651,18 +867,25 @@ struct Panel {
       for (int attempt = 0;; ++attempt) {
         const int parity = letter++ & 1;
         heads_now = heads + parity * kHalf;
-#pragma unroll 1
-        for (int k = warp; k < kHalf; k += kWarps) {
-          float dot = 0;
+        float dots[kOwn] = {};
 #pragma unroll
-          for (int q = 0; q < kQ; ++q)
-            dot = fmaf(x[q], k == j ? x[q] : column(c0 + k)[q * 32 + lane], dot);
+        for (int q = 0; q < kQ; ++q)
+          if (q < used) {
 #pragma unroll
-          for (int level = 16; level > 0; level >>= 1)
-            dot += __shfl_xor_sync(~0u, dot, level);
-          if (lane == 0) {
-            sums[k] = dot;
-            if (top) row_values[k] = column(c0 + k)[row];
+            for (int e = 0; e < kOwn; ++e) {
+              const int k = warp + kPanelWarps * e;
+              dots[e] = fmaf(x[q], k == j ? x[q] : column(c0 + k)[q * 32 + lane], dots[e]);
+            }
+          }
+#pragma unroll
+        for (int level = 16; level > 0; level >>= 1)
+#pragma unroll
+          for (int e = 0; e < kOwn; ++e) dots[e] += __shfl_xor_sync(~0u, dots[e], level);
+        if (lane == 0) {
+#pragma unroll
+          for (int e = 0; e < kOwn; ++e) {
+            sums[warp + kPanelWarps * e] = dots[e];
+            if (top) row_values[warp + kPanelWarps * e] = column(c0 + warp + kPanelWarps * e)[row];
           }
         }
         __syncthreads();
@@ -697,45 +920,62 @@ struct Panel {
       Reflector r = make_reflector(alpha * scale, square);
       if (!nonzero) r = {alpha, 0, 0};
       if (thread == 0) taus[j] = r.tau;
-#pragma unroll 1
-      for (int k = warp; k < kHalf; k += kWarps) {
+#pragma unroll
+      for (int e = 0; e < kOwn; ++e) {
+        const int k = warp + kPanelWarps * e;
         float* at = column(c0 + k) + lane;
         const float along = fmaf(r.gamma, totals[k], heads_now[k]);
         if (k > j) {
           const float t = r.tau * along, u = -t * r.gamma;
 #pragma unroll
-          for (int q = 0; q < kQ; ++q) at[q * 32] = fmaf(u, x[q], at[q * 32]);
+          for (int q = 0; q < kQ; ++q)
+            if (q < used) at[q * 32] = fmaf(u, x[q], at[q * 32]);
           if (top && lane == row % 32) at[row / 32 * 32] -= t;
         } else if (k < j) {
-          if (lane == 0) products[k * kWide + j] = along;
+          if (lane == 0) triangle[k * kWide + j] = along;  // v_k'v_j
         } else {
 #pragma unroll
           for (int q = 0; q < kQ; ++q)
-            if (!top || q * 32 + lane > row) at[q * 32] = r.gamma * x[q];
+            if (q < used && (!top || q * 32 + lane > row)) at[q * 32] = r.gamma * x[q];
           if (top && lane == row % 32) at[row / 32 * 32] = r.beta * undo;
         }
       }
       __syncthreads();
     }
-    // T by columns, a thread a row.
-#pragma unroll 1
-    for (int j = 0; j < count; ++j) {
-      if (thread <= j) {
-        float sum = 0;
-        for (int l = thread; l < j; ++l)
-          sum = fmaf(triangle[thread * kWide + l], products[l * kWide + j], sum);
-        triangle[thread * kWide + j] = thread == j ? taus[j] : -taus[j] * sum;
-      }
-      __syncthreads();
-    }
+    triangle_from_products();
     cluster_sync();  // nobody sends here any more
+  }
+
+  // T from the products of its reflectors, which lie above the diagonal: T_ll = tau_l,
+  // T_kl = -tau_l sum_s T_ks (v_s'v_l). A lane a row, 16 at a time; then the blocks above.
+  __device__ __forceinline__ void triangle_from_products() {
+    if (warp < 4 && lane < 16) {
+      const int at = warp * 16;
+      float* block = triangle + at * (kWide + 1);
+      float t[16];
+#pragma unroll
+      for (int l = 0; l < 16; ++l) {
+        float sum = 0;
+#pragma unroll
+        for (int i = 0; i < l; ++i) sum = fmaf(t[i], block[i * kWide + l], sum);
+        const float tau = taus[at + l];
+        t[l] = l < lane ? 0.0f : l == lane ? tau : -tau * sum;
+      }
+      __syncwarp(0xffff);
+#pragma unroll
+      for (int l = 0; l < 16; ++l) block[lane * kWide + l] = t[l];
+    }
+    __syncthreads();
+    join_inverses<16>();
+    join_inverses<32>();
   }
 };
 
 template <int kRows, int kHalves>
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(kPanelThreads, 1)
     factor_panel(const float* x, float* h, float* tau, std::uint16_t* v_high, std::uint16_t* v_low,
-                 float* triangles, float* crossed, float* tops, const float* backs, Step s) {
+                 std::uint16_t* v_rows, float* triangles, float* crossed, float* tops,
+                 const float* backs, Step s) {
   extern __shared__ float4 shared_memory[];
   constexpr int kC = kColumn<kRows>, kColumns = kHalves * kHalf;
   let_next_start();
@@ -743,7 +983,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   panel.p = reinterpret_cast<float*>(shared_memory);
   panel.work = reinterpret_cast<char*>(panel.p + kColumns * kC);
   panel.letters = reinterpret_cast<double*>(panel.work + kWorkBytes);
-  panel.triangle = reinterpret_cast<float*>(panel.letters + 7 * kHalf);
+  panel.triangle = reinterpret_cast<float*>(panel.letters + kLetters);
   panel.taus = panel.triangle + kHalf * kWide;
   panel.thread = threadIdx.x;
   panel.warp = threadIdx.x / 32;
@@ -760,7 +1000,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const float* backs_of = backs + matrix * s.n + s.first;
 
   const int padded = s.stride - s.first;
-  for (int e = thread; e < kColumns * (kRows / 4); e += kThreads) {
+#pragma unroll 8
+  for (int e = thread; e < kColumns * (kRows / 4); e += kPanelThreads) {
     const int j = e / (kRows / 4), row = e % (kRows / 4) * 4;
     float* to = panel.column(j) + row;
     if (begin + row < padded)
@@ -770,7 +1011,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   commit_copies();
   wait_copies<0>();
-  cluster_sync();
+  __syncthreads();
 
 #pragma unroll 1
   for (int half = 0; half < kHalves; ++half) {
@@ -786,7 +1027,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       if (half > 0) {
         float* to = tops + matrix * kHalf * kHalf;
         if (rank == 0)
-          for (int e = thread; e < kHalf * kHalf; e += kThreads)
+          for (int e = thread; e < kHalf * kHalf; e += kPanelThreads)
             to[e] = panel.column(c0 + e / kHalf)[c0 + e % kHalf];
         top = to;
         top_stride = kHalf;
@@ -797,35 +1038,44 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     if (done) {
       panel.multiply_by_small(c0, rank == 0 ? c0 + kHalf : 0, small);
-      if (rank == 0) {
-        __syncthreads();
-        // The top rows, as LAPACK has them.
-        for (int e = thread; e < kHalf * kHalf; e += kThreads) {
+      // The top rows, as LAPACK has them.
+      if (rank == 0)
+        for (int e = thread; e < kHalf * kHalf; e += kPanelThreads) {
           const int j = e / kHalf, i = e % kHalf;
           panel.column(c0 + j)[c0 + i] =
               static_cast<float>(i <= j ? r[i * kWide + j] : small[i * kWide + j]);
         }
-        __syncthreads();
-      }
     } else {
-      __syncthreads();
-      panel.householder(c0, count);
+      panel.householder(c0, count, min(kRows, rows - begin));
     }
     __syncthreads();
 
     // H and tau; then V with its ones and zeros.
-    for (int j = panel.warp; j < min(kHalf, s.n - s.first - c0); j += kWarps) {
-      const float* from_column = panel.column(c0 + j);
-      float* to = h_to + std::int64_t{c0 + j} * s.m + begin;
-      const float back = rank == 0 ? backs_of[c0 + j] : 1.0f;
-      for (int row = panel.lane; row < min(kRows, rows - begin); row += 32)
-        to[row] = from_column[row] * (begin + row <= c0 + j ? back : 1.0f);
+    const int above = rank == 0 ? c0 + kHalf : 0;  // rows that may belong to R
+    if (s.m % 4 == 0) {
+      for (int e = thread; e < kHalf * (kRows / 4); e += kPanelThreads) {
+        const int j = c0 + e / (kRows / 4), row = e % (kRows / 4) * 4;
+        if (j < s.n - s.first && row >= above && begin + row < rows)
+          *reinterpret_cast<float4*>(h_to + std::int64_t{j} * s.m + begin + row) =
+              *reinterpret_cast<const float4*>(panel.column(j) + row);
+      }
+    } else {
+      for (int j = c0 + panel.warp; j < min(c0 + kHalf, s.n - s.first); j += kPanelWarps)
+        for (int row = above + panel.lane; row < min(kRows, rows - begin); row += 32)
+          h_to[std::int64_t{j} * s.m + begin + row] = panel.column(j)[row];
     }
+    for (int e = thread; e < kHalf * above; e += kPanelThreads) {
+      const int j = c0 + e / above, row = e % above;
+      if (j < s.n - s.first && row < rows)
+        h_to[std::int64_t{j} * s.m + row] =
+            panel.column(j)[row] * (row <= j ? backs_of[j] : 1.0f);
+    }
+    __syncthreads();
     if (rank == 0) {
       if (thread < count) tau_to[c0 + thread] = panel.taus[thread];
       __syncthreads();
-      for (int e = thread; e < kHalf * (c0 + kHalf); e += kThreads) {
-        const int j = e / (c0 + kHalf), i = e % (c0 + kHalf);
+      for (int e = thread; e < kHalf * kColumns; e += kPanelThreads) {
+        const int j = e / kColumns, i = e % kColumns;
         if (i < c0 + j)
           panel.column(c0 + j)[i] = 0;
         else if (i == c0 + j)
@@ -835,22 +1085,22 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (done) panel.triangle_from_chain(small, r);
     if (rank == 0) {
       float* to = triangles + (matrix * kHalves + half) * kHalf * kHalf;
-      for (int e = thread; e < kHalf * kHalf; e += kThreads)
+      for (int e = thread; e < kHalf * kHalf; e += kPanelThreads)
         to[e] = panel.triangle[e / kHalf * kWide + e % kHalf];
     }
     __syncthreads();
-    if (kHalves == 2 && half == 0) {
+    if (kHalves == 2) {
       panel.cross(0, kHalf, 0);
-      const float* w = panel.template all_reduce<float, kCrossSize, false>(nullptr);
-      panel.update_second_half(w);
-    }
-    if (kHalves == 2 && half == 1) {
-      panel.cross(0, kHalf, 0);
-      panel.template all_reduce<float, kCrossSize, true>(crossed + matrix * kHalf * kHalf);
+      if (half == 0) {
+        const float* w = panel.template all_reduce<float, kCrossSize, false>(nullptr);
+        panel.update_second_half(w);
+      } else {
+        panel.template all_reduce<float, kCrossSize, true>(crossed + matrix * kHalf * kHalf);
+      }
     }
   }
 
-  for (int e = thread; e < kColumns * (kRows / 8); e += kThreads) {
+  for (int e = thread; e < kColumns * (kRows / 8); e += kPanelThreads) {
     const int j = e / (kRows / 8), row = e % (kRows / 8) * 8;
     if (begin + row >= padded) continue;
     const float4 a = *reinterpret_cast<const float4*>(panel.column(j) + row);
@@ -864,71 +1114,120 @@ __global__ void __launch_bounds__(kThreads, 1)
     *reinterpret_cast<uint4*>(v_high + to) = high;
     *reinterpret_cast<uint4*>(v_low + to) = low;
   }
+  // The same by rows, a row's high parts before its low parts.
+  for (int e = thread; e < kRows * (kColumns / 8); e += kPanelThreads) {
+    const int row = e % kRows, j = e / kRows * 8;
+    if (begin + row >= padded) continue;
+    float x[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) x[i] = panel.column(j + i)[row] * kRaise;
+    uint4 high, low;
+    split(x[0], x[1], high.x, low.x);
+    split(x[2], x[3], high.y, low.y);
+    split(x[4], x[5], high.z, low.z);
+    split(x[6], x[7], high.w, low.w);
+    std::uint16_t* to = v_rows + (matrix * s.stride + begin + row) * 2 * kColumns + j;
+    *reinterpret_cast<uint4*>(to) = high;
+    *reinterpret_cast<uint4*>(to + kColumns) = low;
+  }
   cluster_sync();  // the memory of a block stays while others may send to it
 }
 
 // --- scales ---
 
-// X = A with every column's largest element brought to 8 .. 16, padded with zeros; a warp a column.
+// X = A with every column's largest element brought to 8 .. 16, padded with zeros; a block a column
+// from `first_column` on.
+template <int kRows>
 __global__ void __launch_bounds__(kThreads)
-    copy_scaled(const float* a, float* x, float* backs, Step s, std::int64_t count) {
-  const int lane = threadIdx.x % 32;
-  const std::int64_t column = std::int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
-  if (column >= count) return;
-  const std::int64_t matrix = column / s.columns_all;
-  const int j = static_cast<int>(column % s.columns_all);
-  float* to = x + column * s.stride;
-  if (j >= s.n) {
-    for (int row = lane; row < s.stride; row += 32) to[row] = 0;
-    return;
-  }
+    copy_scaled(const float* a, float* x, float* backs, Step s, int first_column) {
+  __shared__ float largest[kWarps];
+  const std::int64_t matrix = blockIdx.y;
+  const int j = first_column + blockIdx.x;
+  float* to = x + (matrix * s.columns_all + j) * s.stride;
   const float* from = a + (matrix * s.n + j) * s.m;
-  float most = 0;
-#pragma unroll 16
-  for (int row = lane; row < s.m; row += 32) most = fmaxf(most, fabsf(from[row]));
+  float column[kRows], most = 0;
+#pragma unroll
+  for (int q = 0; q < kRows; ++q) {
+    const int row = q * kThreads + threadIdx.x;
+    column[q] = j < s.n && row < s.m ? from[row] : 0.0f;
+  }
+#pragma unroll
+  for (int q = 0; q < kRows; ++q) most = fmaxf(most, fabsf(column[q]));
   most = warp_max(most);
+  if (threadIdx.x % 32 == 0) largest[threadIdx.x / 32] = most;
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < kWarps; ++i) most = fmaxf(most, largest[i]);
   Scale scale{1, 1};
   if (most > 0 && most <= 0x1.fffffep127f) {
     scale = scale_for(most);
     if (scale.to <= 0x1p123f && scale.back <= 0x1p126f) scale = {scale.to * 8, scale.back / 8};
   }
-#pragma unroll 16
-  for (int row = lane; row < s.stride; row += 32) to[row] = row < s.m ? from[row] * scale.to : 0;
-  if (lane == 0) backs[matrix * s.n + j] = scale.back;
+#pragma unroll
+  for (int q = 0; q < kRows; ++q) {
+    const int row = q * kThreads + threadIdx.x;
+    if (row < s.stride) to[row] = column[q] * scale.to;
+  }
+  if (threadIdx.x == 0 && j < s.n) backs[matrix * s.n + j] = scale.back;
+}
+
+// c[i][j] += a b for pairs of FP16 halves, three products; neighbours in time are independent.
+template <int kI, int kAll>
+__device__ __forceinline__ void multiply_halves(float (&c)[kI][kAll][4], int j,
+                                                const std::uint32_t (&a_high)[kI][4],
+                                                const std::uint32_t (&a_low)[kI][4],
+                                                const std::uint32_t (&b_high)[4],
+                                                const std::uint32_t (&b_low)[4]) {
+#pragma unroll
+  for (int e = 0; e < 2; ++e)
+#pragma unroll
+    for (int i = 0; i < kI; ++i)
+      multiply_add(c[i][j + e], a_low[i], b_high[2 * e], b_high[2 * e + 1]);
+#pragma unroll
+  for (int e = 0; e < 2; ++e)
+#pragma unroll
+    for (int i = 0; i < kI; ++i)
+      multiply_add(c[i][j + e], a_high[i], b_low[2 * e], b_low[2 * e + 1]);
+#pragma unroll
+  for (int e = 0; e < 2; ++e)
+#pragma unroll
+    for (int i = 0; i < kI; ++i)
+      multiply_add(c[i][j + e], a_high[i], b_high[2 * e], b_high[2 * e + 1]);
 }
 
 // --- W' = X' V ---
 
-constexpr int kDeep = 32;                 // rows that are on chip at a time
-constexpr int kXStride = 40;              // floats
-constexpr int kHalfStride = 40;           // halves
-constexpr int kMostSum = 128;             // rows that one accumulator sums
+constexpr int kDeep = 32;        // rows that are on chip at a time
+constexpr int kXStride = 40;     // floats
+constexpr int kHalfStride = 40;  // halves
+constexpr int kMostSum = 128;    // rows that one accumulator sums
 constexpr int kProjectStages = 4;
 
-template <int kHalves>
-constexpr int kProjectStage = kTile* kXStride * 4 + 2 * kHalves * kHalf * kHalfStride * 2;
+template <int kWide>
+constexpr int kProjectStage = kTile* kXStride * 4 + 2 * kWide * kHalfStride * 2;
 
-// Columns from `first_column` on, 128 a block, and `slab` rows of them.
-template <int kHalves>
+// For 128 columns from `first_column` on, kWide of the kV reflectors and `slab` rows of them.
+template <int kV, int kWide>
 __global__ void __launch_bounds__(kThreads, 1)
     project_columns(const float* x, const std::uint16_t* v_high, const std::uint16_t* v_low,
                     float* w, Step s, int first_column, int columns, int slab) {
   extern __shared__ float4 shared_memory[];
-  constexpr int kV = kHalves * kHalf, kTiles = kV / 16;
+  constexpr int kTiles = kWide / 16, kParts = kV / kWide;
   char* memory = reinterpret_cast<char*>(shared_memory);
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, g = lane / 4,
             t = lane % 4;
   const std::int64_t matrix = blockIdx.z;
+  const int block = blockIdx.x / kParts, v_first = blockIdx.x % kParts * kWide;
   const int padded = (s.m - s.first + kTile - 1) / kTile * kTile;
   const int begin = blockIdx.y * slab, end = min(padded, begin + slab);
   const float* x_from =
-      x + (matrix * s.columns_all + first_column + blockIdx.x * kTile) * s.stride + s.first;
-  const std::int64_t v_from = matrix * kV * s.stride;
+      x + (matrix * s.columns_all + first_column + block * kTile) * s.stride + s.first;
+  const std::int64_t v_from = (matrix * kV + v_first) * s.stride;
   const int parts = (end - begin) / kDeep;
 
   const auto fetch = [&](int part) {
     if (part < parts) {
-      char* stage = memory + part % kProjectStages * kProjectStage<kHalves>;
+      char* stage = memory + part % kProjectStages * kProjectStage<kWide>;
       const int row = begin + part * kDeep;
 #pragma unroll
       for (int e = thread; e < kTile * (kDeep / 4); e += kThreads) {
@@ -937,11 +1236,11 @@ __global__ void __launch_bounds__(kThreads, 1)
       }
       char* v_stage = stage + kTile * kXStride * 4;
 #pragma unroll
-      for (int e = thread; e < 2 * kV * (kDeep / 8); e += kThreads) {
+      for (int e = thread; e < 2 * kWide * (kDeep / 8); e += kThreads) {
         const int j = e / (kDeep / 8), at = e % (kDeep / 8) * 8;
-        const std::uint16_t* from = j < kV ? v_high : v_low;
+        const std::uint16_t* from = j < kWide ? v_high : v_low;
         copy_16(v_stage + (j * kHalfStride + at) * 2,
-                from + v_from + std::int64_t{j % kV} * s.stride + row + at);
+                from + v_from + std::int64_t{j % kWide} * s.stride + row + at);
       }
     }
     commit_copies();
@@ -949,13 +1248,14 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
   for (int part = 0; part < kProjectStages - 1; ++part) fetch(part);
 
-  const int column = warp % 4 * 32, v0 = warp / 4 * (kV / 2);
+  const int column = warp % 4 * 32, v0 = warp / 4 * (kWide / 2);
   float sums[2][kTiles][4] = {}, part_sums[2][kTiles][4] = {};
+#pragma unroll 1
   for (int part = 0; part < parts; ++part) {
     wait_copies<kProjectStages - 2>();
     __syncthreads();
     fetch(part + kProjectStages - 1);
-    const char* stage = memory + part % kProjectStages * kProjectStage<kHalves>;
+    const char* stage = memory + part % kProjectStages * kProjectStage<kWide>;
     const float* x_tile = reinterpret_cast<const float*>(stage);
     const std::uint16_t* v_tile =
         reinterpret_cast<const std::uint16_t*>(stage + kTile * kXStride * 4) +
@@ -975,15 +1275,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       for (int j = 0; j < kTiles; j += 2) {
         std::uint32_t b_high[4], b_low[4];
         load_matrices(b_high, v_tile + j * 8 * kHalfStride + k);
-        load_matrices(b_low, v_tile + (kV + j * 8) * kHalfStride + k);
-#pragma unroll
-        for (int i = 0; i < 2; ++i)
-#pragma unroll
-          for (int e = 0; e < 2; ++e) {
-            multiply_add(part_sums[i][j + e], low[i], b_high[2 * e], b_high[2 * e + 1]);
-            multiply_add(part_sums[i][j + e], high[i], b_low[2 * e], b_low[2 * e + 1]);
-            multiply_add(part_sums[i][j + e], high[i], b_high[2 * e], b_high[2 * e + 1]);
-          }
+        load_matrices(b_low, v_tile + (kWide + j * 8) * kHalfStride + k);
+        multiply_halves(part_sums, j, high, low, b_high, b_low);
       }
     }
     // The accumulation cuts: not too many terms in one sum.
@@ -1000,7 +1293,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
   }
   wait_copies<0>();
-  float* to = w + ((matrix * gridDim.y + blockIdx.y) * columns + blockIdx.x * kTile) * kV;
+  float* to = w + ((matrix * gridDim.y + blockIdx.y) * columns + block * kTile) * kV + v_first;
 #pragma unroll
   for (int i = 0; i < 2; ++i)
 #pragma unroll
@@ -1014,30 +1307,32 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 // --- Y = T'W ---
 
-constexpr int kTurnColumns = 32;
-template <int kHalves>
+template <int kHalves, int kColumns>
 constexpr int kTurnBytes = ((kHalves == 2 ? 3 : 1) * kHalf * kHalf +
-                            kTurnColumns * (kHalves * kHalf + 4) * (kHalves == 2 ? 2 : 1)) * 4;
+                            kColumns * (kHalves * kHalf + 4) * (kHalves == 2 ? 2 : 1)) * 4;
 
 // Sums the slabs of W and applies T' of both halves: Y1 = T1'W1, Y2 = T2'(W2 - V2'V1 Y1).
-template <int kHalves>
+template <int kHalves, int kColumns>
 __global__ void __launch_bounds__(kThreads)
     turn_columns(const float* w, const float* triangles, const float* crossed,
                  std::uint16_t* y_high, std::uint16_t* y_low, int columns, int slabs) {
   extern __shared__ float4 shared_memory[];
   constexpr int kV = kHalves * kHalf, kStride = kV + 4, kSmall = kHalf * kHalf;
+  constexpr int kOwn = kColumns * kHalf / kThreads;
   float* small = reinterpret_cast<float*>(shared_memory);  // T1, T2, V1'V2
   float* in = small + (kHalves == 2 ? 3 : 1) * kSmall;     // [column][reflector]
-  float* out = kHalves == 2 ? in + kTurnColumns * kStride : in;
+  float* out = kHalves == 2 ? in + kColumns * kStride : in;
   const int thread = threadIdx.x;
   const std::int64_t matrix = blockIdx.y;
-  const int first = blockIdx.x * kTurnColumns;
-  for (int e = thread; e < kHalves * kSmall; e += kThreads)
-    small[e] = triangles[matrix * kHalves * kSmall + e];
+  const int first = blockIdx.x * kColumns;
+  for (int e = thread; e < kHalves * kSmall / 4; e += kThreads)
+    copy_16(small + e * 4, triangles + matrix * kHalves * kSmall + e * 4);
   if constexpr (kHalves == 2)
-    for (int e = thread; e < kSmall; e += kThreads)
-      small[2 * kSmall + e] = crossed[matrix * kSmall + e];
-  for (int e = thread; e < kTurnColumns * kV / 4; e += kThreads) {
+    for (int e = thread; e < kSmall / 4; e += kThreads)
+      copy_16(small + 2 * kSmall + e * 4, crossed + matrix * kSmall + e * 4);
+  commit_copies();
+#pragma unroll
+  for (int e = thread; e < kColumns * kV / 4; e += kThreads) {
     const int j = e / (kV / 4), at = e % (kV / 4) * 4;
     const float* from = w + (matrix * slabs * columns + first + j) * kV + at;
     float4 sum = make_float4(0, 0, 0, 0);
@@ -1050,20 +1345,21 @@ __global__ void __launch_bounds__(kThreads)
     sum.x /= kRaise, sum.y /= kRaise, sum.z /= kRaise, sum.w /= kRaise;
     *reinterpret_cast<float4*>(in + j * kStride + at) = sum;
   }
+  wait_copies<0>();
   __syncthreads();
 
-  const int i = thread % kHalf, j0 = thread / kHalf * 8;
+  const int i = thread % kHalf, j0 = thread / kHalf * kOwn;
   // result[j] = sum_l matrix[l][i] source[j0 + j][l]
-  const auto apply = [&](const float* matrix_rows, const float* source, float(&result)[8]) {
+  const auto apply = [&](const float* matrix_rows, const float* source, float(&result)[kOwn]) {
 #pragma unroll
-    for (int j = 0; j < 8; ++j) result[j] = 0;
+    for (int j = 0; j < kOwn; ++j) result[j] = 0;
 #pragma unroll 4
     for (int l = 0; l < kHalf; l += 4) {
       float factor[4];
 #pragma unroll
       for (int e = 0; e < 4; ++e) factor[e] = matrix_rows[(l + e) * kHalf + i];
 #pragma unroll
-      for (int j = 0; j < 8; ++j) {
+      for (int j = 0; j < kOwn; ++j) {
         const float4 four = *reinterpret_cast<const float4*>(source + (j0 + j) * kStride + l);
         result[j] = fmaf(factor[0], four.x, result[j]);
         result[j] = fmaf(factor[1], four.y, result[j]);
@@ -1072,9 +1368,9 @@ __global__ void __launch_bounds__(kThreads)
       }
     }
   };
-  const auto emit = [&](const float(&result)[8], int half) {
+  const auto emit = [&](const float(&result)[kOwn], int half) {
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
+    for (int j = 0; j < kOwn; ++j) {
       std::uint32_t high, low;
       split(result[j], 0, high, low);
       const std::int64_t to = (matrix * columns + first + j0 + j) * kV + half * kHalf + i;
@@ -1082,16 +1378,16 @@ __global__ void __launch_bounds__(kThreads)
       y_low[to] = static_cast<std::uint16_t>(low);
     }
   };
-  float result[8];
+  float result[kOwn];
   apply(small, in, result);
   emit(result, 0);
   if constexpr (kHalves == 2) {
 #pragma unroll
-    for (int j = 0; j < 8; ++j) out[(j0 + j) * kStride + i] = result[j];
+    for (int j = 0; j < kOwn; ++j) out[(j0 + j) * kStride + i] = result[j];
     __syncthreads();
     apply(small + 2 * kSmall, out, result);
 #pragma unroll
-    for (int j = 0; j < 8; ++j)
+    for (int j = 0; j < kOwn; ++j)
       out[(j0 + j) * kStride + kHalf + i] = in[(j0 + j) * kStride + kHalf + i] - result[j];
     __syncthreads();
     apply(small + kSmall, out + kHalf, result);
@@ -1101,36 +1397,36 @@ __global__ void __launch_bounds__(kThreads)
 
 // --- X -= V Y ---
 
-template <int kHalves>
-constexpr int kUpdateStage = 2 * kTile* kHalfStride * 2 + 2 * kDeep*(kTile + 8) * 2;
+template <int kWide>
+constexpr int kUpdateStage = 2 * kWide* kHalfStride * 2 + 2 * kDeep*(kTile + 8) * 2;
 
-// A tile of 128 rows and columns. The rows of the panel's own reflectors are rows of R now.
-template <int kHalves>
+// A tile of 128 rows and kWide columns. The rows of the panel's own reflectors are rows of R now.
+template <int kV, int kWide>
 __global__ void __launch_bounds__(kThreads, 2)
     update_tiles(float* x, float* h, const std::uint16_t* v_high, const std::uint16_t* v_low,
                  const std::uint16_t* y_high, const std::uint16_t* y_low, const float* backs,
                  Step s, int first_column, int columns) {
   extern __shared__ float4 shared_memory[];
-  constexpr int kV = kHalves * kHalf, kVStride = kTile + 8, kParts = kV / kDeep;
+  constexpr int kVStride = kTile + 8, kParts = kV / kDeep, kI = kWide / 64;
   char* memory = reinterpret_cast<char*>(shared_memory);
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, g = lane / 4,
             t = lane % 4;
   const std::int64_t matrix = blockIdx.z;
-  const int row0 = blockIdx.x * kTile, column0 = blockIdx.y * kTile;
+  const int row0 = blockIdx.x * kTile, column0 = blockIdx.y * kWide;
   const std::int64_t v_from = matrix * kV * s.stride + row0;
   const std::int64_t y_from = (matrix * columns + column0) * kV;
 
   const auto fetch = [&](int part) {
     if (part < kParts) {
-      char* stage = memory + part % 2 * kUpdateStage<kHalves>;
+      char* stage = memory + part % 2 * kUpdateStage<kWide>;
 #pragma unroll
-      for (int e = thread; e < 2 * kTile * (kDeep / 8); e += kThreads) {
+      for (int e = thread; e < 2 * kWide * (kDeep / 8); e += kThreads) {
         const int j = e / (kDeep / 8), at = e % (kDeep / 8) * 8;
-        const std::uint16_t* from = j < kTile ? y_high : y_low;
+        const std::uint16_t* from = j < kWide ? y_high : y_low;
         copy_16(stage + (j * kHalfStride + at) * 2,
-                from + y_from + (j % kTile) * kV + part * kDeep + at);
+                from + y_from + (j % kWide) * kV + part * kDeep + at);
       }
-      char* v_stage = stage + 2 * kTile * kHalfStride * 2;
+      char* v_stage = stage + 2 * kWide * kHalfStride * 2;
 #pragma unroll
       for (int e = thread; e < 2 * kDeep * (kTile / 8); e += kThreads) {
         const int l = e / (kTile / 8), at = e % (kTile / 8) * 8;
@@ -1143,79 +1439,277 @@ __global__ void __launch_bounds__(kThreads, 2)
   };
   fetch(0);
 
-  const int column = warp % 4 * 32, row = warp / 4 * 64;
-  float sums[2][8][4] = {};
+  const int column = warp % 4 * (kWide / 4), row = warp / 4 * 64;
+  float sums[kI][8][4] = {};
 #pragma unroll 1
   for (int part = 0; part < kParts; ++part) {
     fetch(part + 1);
     wait_copies<1>();
     __syncthreads();
-    const char* stage = memory + part % 2 * kUpdateStage<kHalves>;
+    const char* stage = memory + part % 2 * kUpdateStage<kWide>;
     const std::uint16_t* y_tile = reinterpret_cast<const std::uint16_t*>(stage) +
                                   (column + lane % 16) * kHalfStride + lane / 16 * 8;
     const std::uint16_t* v_tile =
-        reinterpret_cast<const std::uint16_t*>(stage + 2 * kTile * kHalfStride * 2) +
+        reinterpret_cast<const std::uint16_t*>(stage + 2 * kWide * kHalfStride * 2) +
         (lane / 8 % 2 * 8 + lane % 8) * kVStride + row + lane / 16 * 8;
 #pragma unroll
     for (int k = 0; k < kDeep; k += 16) {
-      std::uint32_t high[2][4], low[2][4];
+      std::uint32_t high[kI][4], low[kI][4];
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
+      for (int i = 0; i < kI; ++i) {
         load_matrices(high[i], y_tile + i * 16 * kHalfStride + k);
-        load_matrices(low[i], y_tile + (kTile + i * 16) * kHalfStride + k);
+        load_matrices(low[i], y_tile + (kWide + i * 16) * kHalfStride + k);
       }
 #pragma unroll
       for (int j = 0; j < 8; j += 2) {
         std::uint32_t b_high[4], b_low[4];
         load_transposed(b_high, v_tile + k * kVStride + j * 8);
         load_transposed(b_low, v_tile + (kDeep + k) * kVStride + j * 8);
-#pragma unroll
-        for (int i = 0; i < 2; ++i)
-#pragma unroll
-          for (int e = 0; e < 2; ++e) {
-            multiply_add(sums[i][j + e], low[i], b_high[2 * e], b_high[2 * e + 1]);
-            multiply_add(sums[i][j + e], high[i], b_low[2 * e], b_low[2 * e + 1]);
-            multiply_add(sums[i][j + e], high[i], b_high[2 * e], b_high[2 * e + 1]);
-          }
+        multiply_halves(sums, j, high, low, b_high, b_low);
       }
     }
     __syncthreads();
   }
 
 #pragma unroll
-  for (int i = 0; i < 2; ++i)
+  for (int i = 0; i < kI; ++i)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int j = first_column + column0 + column + i * 16 + half * 8 + g;
-      float* at = x + (matrix * s.columns_all + j) * s.stride + s.first;
-      const float back = blockIdx.x == 0 && j < s.n ? backs[matrix * s.n + j] : 1.0f;
+      float* at = x + (matrix * s.columns_all + j) * s.stride + s.first + row0 + row + 2 * t;
+      float2 two[8];
+#pragma unroll
+      for (int tile = 0; tile < 8; ++tile) two[tile] = *reinterpret_cast<float2*>(at + tile * 8);
 #pragma unroll
       for (int tile = 0; tile < 8; ++tile) {
-        const int to = row0 + row + tile * 8 + 2 * t;
-        float2 two = *reinterpret_cast<const float2*>(at + to);
-        two.x = fmaf(sums[i][tile][2 * half], -1 / kRaise, two.x);
-        two.y = fmaf(sums[i][tile][2 * half + 1], -1 / kRaise, two.y);
-        if (to >= kV) {
-          *reinterpret_cast<float2*>(at + to) = two;
-        } else if (j < s.n) {
-          float* r = h + (matrix * s.n + j) * s.m + s.first + to;
-          if (s.first + to < s.m) r[0] = two.x * back;
-          if (s.first + to + 1 < s.m) r[1] = two.y * back;
+        two[tile].x = fmaf(sums[i][tile][2 * half], -1 / kRaise, two[tile].x);
+        two[tile].y = fmaf(sums[i][tile][2 * half + 1], -1 / kRaise, two[tile].y);
+      }
+      if (row0 + row >= kV) {
+#pragma unroll
+        for (int tile = 0; tile < 8; ++tile) *reinterpret_cast<float2*>(at + tile * 8) = two[tile];
+      } else if (j < s.n) {
+        const float back = backs[matrix * s.n + j];
+        const int first_row = s.first + row + 2 * t;
+        float* r = h + (matrix * s.n + j) * s.m + first_row;
+#pragma unroll
+        for (int tile = 0; tile < 8; ++tile) {
+          if (first_row + tile * 8 < s.m) r[tile * 8] = two[tile].x * back;
+          if (first_row + tile * 8 + 1 < s.m) r[tile * 8 + 1] = two[tile].y * back;
         }
       }
     }
 }
 
+// --- the same two far from the panel, with instructions of a warpgroup ---
+
+constexpr int kSwizzled = kTile * 128;  // bytes of 128 rows of 64 halves
+constexpr int kLong = 64;               // rows that are on chip at a time
+constexpr int kLongStride = 72;         // floats
+constexpr int kFarProjectStage = 2 * kSwizzled + kTile * kLongStride * 4;
+constexpr int kFarProjectStages = 3;
+
+// Where 16-byte piece `piece` of row `row` lies.
+__device__ __forceinline__ int swizzled(int row, int piece) {
+  return row * 128 + (piece ^ row % 8) * 16;
+}
+
+__global__ void __launch_bounds__(kThreads, 1)
+    project_far(const float* x, const std::uint16_t* v_high, const std::uint16_t* v_low, float* w,
+                Step s, int first_column, int columns, int slab) {
+  extern __shared__ float4 shared_memory[];
+  constexpr int kV = 2 * kHalf;
+  char* memory = reinterpret_cast<char*>(shared_memory);
+  memory += (1024 - shared_address(memory) % 1024) % 1024;
+  const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, g = lane / 4,
+            t = lane % 4;
+  const std::int64_t matrix = blockIdx.z;
+  const int padded = (s.m - s.first + kTile - 1) / kTile * kTile;
+  const int begin = blockIdx.y * slab, end = min(padded, begin + slab);
+  const float* x_from =
+      x + (matrix * s.columns_all + first_column + blockIdx.x * kTile) * s.stride + s.first;
+  const std::int64_t v_from = matrix * kV * s.stride;
+  const int parts = (end - begin) / kLong;
+
+  const auto fetch = [&](int part) {
+    if (part < parts) {
+      char* stage = memory + part % kFarProjectStages * kFarProjectStage;
+      const int row = begin + part * kLong;
+#pragma unroll
+      for (int e = thread; e < 2 * kV * (kLong / 8); e += kThreads) {
+        const int j = e / (kLong / 8), piece = e % (kLong / 8);
+        const std::uint16_t* from = j < kV ? v_high : v_low;
+        copy_16(stage + j / kV * kSwizzled + swizzled(j % kV, piece),
+                from + v_from + std::int64_t{j % kV} * s.stride + row + piece * 8);
+      }
+      char* x_stage = stage + 2 * kSwizzled;
+#pragma unroll
+      for (int e = thread; e < kTile * (kLong / 4); e += kThreads) {
+        const int j = e / (kLong / 4), at = e % (kLong / 4) * 4;
+        copy_16(x_stage + (j * kLongStride + at) * 4, x_from + std::int64_t{j} * s.stride + row + at);
+      }
+    }
+    commit_copies();
+  };
+#pragma unroll
+  for (int part = 0; part < kFarProjectStages - 1; ++part) fetch(part);
+
+  const int column = warp * 16 + g;
+  float sums[16][4] = {}, part_sums[16][4];
+#pragma unroll 1
+  for (int part = 0; part < parts; ++part) {
+    wait_copies<kFarProjectStages - 2>();
+    show_to_tensor_cores();
+    __syncthreads();
+    fetch(part + kFarProjectStages - 1);
+    const char* stage = memory + part % kFarProjectStages * kFarProjectStage;
+    const float* x_tile =
+        reinterpret_cast<const float*>(stage + 2 * kSwizzled) + column * kLongStride + 2 * t;
+    const std::uint64_t v = operand(shared_address(stage));
+    std::uint32_t high[kLong / 16][4], low[kLong / 16][4];
+#pragma unroll
+    for (int k = 0; k < kLong / 16; ++k)
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+        const float2 two = *reinterpret_cast<const float2*>(x_tile + r % 2 * 8 * kLongStride +
+                                                            k * 16 + r / 2 * 8);
+        split(two.x, two.y, high[k][r], low[k][r]);
+      }
+    begin_wide();
+#pragma unroll
+    for (int k = 0; k < kLong / 16; ++k) {
+      multiply_wide(part_sums, low[k], v + k * 2, k > 0 || part % 2 > 0);
+      multiply_wide(part_sums, high[k], v + kSwizzled / 16 + k * 2, 1);
+      multiply_wide(part_sums, high[k], v + k * 2, 1);
+    }
+    end_wide();
+    wait_wide<0>();
+    // The accumulation cuts: not too many terms in one sum.
+    if (part % 2 == 1 || part == parts - 1) {
+#pragma unroll
+      for (int j = 0; j < 16; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) sums[j][e] += part_sums[j][e];
+    }
+  }
+  wait_copies<0>();
+  float* to = w + ((matrix * gridDim.y + blockIdx.y) * columns + blockIdx.x * kTile) * kV;
+#pragma unroll
+  for (int half = 0; half < 2; ++half)
+#pragma unroll
+    for (int j = 0; j < 16; ++j)
+      *reinterpret_cast<float2*>(to + (column + half * 8) * kV + j * 8 + 2 * t) =
+          make_float2(sums[j][2 * half], sums[j][2 * half + 1]);
+}
+
+constexpr int kFarUpdateBytes = 4 * kSwizzled + 2 * 4 * kSwizzled + 1024;
+
+// 128 columns and `tiles` tiles of 128 rows, one after the other.
+__global__ void __launch_bounds__(kThreads, 1)
+    update_far(float* x, float* h, const std::uint16_t* v_rows, const std::uint16_t* y_high,
+               const std::uint16_t* y_low, const float* backs, Step s, int first_column,
+               int columns, int tiles) {
+  extern __shared__ float4 shared_memory[];
+  constexpr int kV = 2 * kHalf;
+  char* memory = reinterpret_cast<char*>(shared_memory);
+  memory += (1024 - shared_address(memory) % 1024) % 1024;
+  char* v_memory = memory + 4 * kSwizzled;
+  const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, g = lane / 4,
+            t = lane % 4;
+  const std::int64_t matrix = blockIdx.z;
+  const int padded = (s.m - s.first + kTile - 1) / kTile, column0 = blockIdx.y * kTile;
+  const int begin = blockIdx.x * tiles, end = min(padded, begin + tiles);
+
+  // [high, low][half of the reflectors][row]
+  const auto fetch = [&](int tile) {
+    if (tile < end) {
+      char* stage = v_memory + tile % 2 * 4 * kSwizzled;
+      const std::uint16_t* from =
+          v_rows + (matrix * s.stride + std::int64_t{tile} * kTile) * 2 * kV;
+#pragma unroll 8
+      for (int e = thread; e < kTile * (2 * kV / 8); e += kThreads) {
+        const int row = e / (2 * kV / 8), piece = e % (2 * kV / 8);
+        copy_16(stage + piece / 8 * kSwizzled + swizzled(row, piece % 8), from + e * 8);
+      }
+    }
+    commit_copies();
+  };
+  const std::int64_t y_from = (matrix * columns + column0) * kV;
+#pragma unroll 8
+  for (int e = thread; e < 2 * kTile * (kV / 8); e += kThreads) {
+    const int j = e / (kV / 8), piece = e % (kV / 8);
+    const std::uint16_t* from = j < kTile ? y_high : y_low;
+    copy_16(memory + (j / kTile * 2 + piece / 8) * kSwizzled + swizzled(j % kTile, piece % 8),
+            from + y_from + (j % kTile) * kV + piece * 8);
+  }
+  fetch(begin);
+
+  const int column = first_column + column0 + warp * 16 + g;
+  float* x_at = x + (matrix * s.columns_all + column) * s.stride + s.first + 2 * t;
+  const std::uint64_t y = operand(shared_address(memory) + warp / 4 * 64 * 128);
+  constexpr int kPart = kSwizzled / 16;
+#pragma unroll 1
+  for (int tile = begin; tile < end; ++tile) {
+    fetch(tile + 1);
+    wait_copies<1>();
+    show_to_tensor_cores();
+    __syncthreads();
+    const std::uint64_t v = operand(shared_address(v_memory + tile % 2 * 4 * kSwizzled));
+    float sums[16][4];
+    begin_wide();
+#pragma unroll
+    for (int k = 0; k < kV / 16; ++k) {
+      const int at = k / 4 * kPart + k % 4 * 2;
+      multiply_wide(sums, y + 2 * kPart + at, v + at, k > 0);
+      multiply_wide(sums, y + at, v + 2 * kPart + at, 1);
+      multiply_wide(sums, y + at, v + at, 1);
+    }
+    end_wide();
+    float2 two[2][16];
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int j = 0; j < 16; ++j)
+        two[half][j] = *reinterpret_cast<const float2*>(
+            x_at + std::int64_t{half} * 8 * s.stride + tile * kTile + j * 8);
+    wait_wide<0>();
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float* at = x_at + std::int64_t{half} * 8 * s.stride + tile * kTile;
+      const int own = column + half * 8;
+#pragma unroll
+      for (int j = 0; j < 16; ++j) {
+        two[half][j].x = fmaf(sums[j][2 * half], -1 / kRaise, two[half][j].x);
+        two[half][j].y = fmaf(sums[j][2 * half + 1], -1 / kRaise, two[half][j].y);
+      }
+      if (tile > 0) {
+#pragma unroll
+        for (int j = 0; j < 16; ++j) *reinterpret_cast<float2*>(at + j * 8) = two[half][j];
+      } else if (own < s.n) {
+        // The rows of the panel's own reflectors are rows of R now.
+        const float back = backs[matrix * s.n + own];
+        float* r = h + (matrix * s.n + own) * s.m + s.first + 2 * t;
+#pragma unroll
+        for (int j = 0; j < 16; ++j) {
+          if (s.first + 2 * t + j * 8 < s.m) r[j * 8] = two[half][j].x * back;
+          if (s.first + 2 * t + j * 8 + 1 < s.m) r[j * 8 + 1] = two[half][j].y * back;
+        }
+      }
+    }
+    __syncthreads();  // the place of this tile's V is free
+  }
+  wait_copies<0>();
+}
+
 // --- the plan ---
 
 struct Work {
-  kbeam::DevicePointer<std::uint16_t> v_high, v_low;
+  kbeam::DevicePointer<std::uint16_t> v_high, v_low, v_rows;
   kbeam::DevicePointer<float> triangles, crossed;
 };
 struct Sums {
   kbeam::DevicePointer<float> w;
   kbeam::DevicePointer<std::uint16_t> y_high, y_low;
-  int slab;
 };
 struct Job {
   kbeam::Plan& plan;
@@ -1230,38 +1724,74 @@ int rounded_up(int value, int to) {
   return (value + to - 1) / to * to;
 }
 
-template <int kHalves>
+template <int kV>
 Sums make_sums(Job& job, int columns, int slab) {
-  constexpr int kV = kHalves * kHalf;
   const std::int64_t all = std::int64_t{job.batch} * columns * kV;
   const int slabs = (rounded_up(job.shape.m, kTile) + slab - 1) / slab;
   return {job.plan.scratch<float>(all * slabs), job.plan.scratch<std::uint16_t>(all),
-          job.plan.scratch<std::uint16_t>(all), slab};
+          job.plan.scratch<std::uint16_t>(all)};
 }
 
-// Applies a panel to `columns` columns from `first_column` on.
-template <int kHalves>
+struct Columns {
+  int first, count;
+};
+
+// Applies a panel to some columns. Near the next panel there are few of them, and the tiles are
+// small.
+template <int kHalves, bool kNear>
 kbeam::Node plan_update(Job& job, const Work& work, const Sums& sums, const Step& s,
-                        int first_column, int columns, const kbeam::After& after, bool overlap) {
-  const int rows = rounded_up(s.m - s.first, kTile), slabs = (rows + sums.slab - 1) / sums.slab;
-  job.plan.launch(project_columns<kHalves>,
-                  {.grid = {columns / kTile, slabs, job.batch},
+                        const Columns& columns, const kbeam::After& after, bool overlap) {
+  constexpr int kV = kHalves * kHalf, kSlab = kNear ? kNearSlab : kFarSlab;
+  constexpr int kTurned = kNear ? 8 : 32, kUpdated = 64;
+  const int rows = rounded_up(s.m - s.first, kTile), slabs = (rows + kSlab - 1) / kSlab;
+  if (kNear)
+    job.plan.launch(project_columns<kV, kHalf>,
+                    {.grid = {columns.count / kTile * kHalves, slabs, job.batch},
+                     .block = kThreads,
+                     .shared_bytes = kProjectStages * kProjectStage<kHalf>,
+                     .overlap_previous = overlap,
+                     .after = after},
+                    job.x, work.v_high, work.v_low, sums.w, s, columns.first, columns.count, kSlab);
+  else
+    job.plan.launch(project_far,
+                    {.grid = {columns.count / kTile, slabs, job.batch},
+                     .block = kThreads,
+                     .shared_bytes = kFarProjectStages * kFarProjectStage + 1024,
+                     .overlap_previous = overlap,
+                     .after = after},
+                    job.x, work.v_high, work.v_low, sums.w, s, columns.first, columns.count, kSlab);
+  job.plan.launch(turn_columns<kHalves, kTurned>,
+                  {.grid = {columns.count / kTurned, job.batch},
                    .block = kThreads,
-                   .shared_bytes = kProjectStages * kProjectStage<kHalves>,
-                   .overlap_previous = overlap,
-                   .after = after},
-                  job.x, work.v_high, work.v_low, sums.w, s, first_column, columns, sums.slab);
-  job.plan.launch(turn_columns<kHalves>,
-                  {.grid = {columns / kTurnColumns, job.batch},
-                   .block = kThreads,
-                   .shared_bytes = kTurnBytes<kHalves>},
-                  sums.w, work.triangles, work.crossed, sums.y_high, sums.y_low, columns, slabs);
-  return job.plan.launch(update_tiles<kHalves>,
-                         {.grid = {rows / kTile, columns / kTile, job.batch},
+                   .shared_bytes = kTurnBytes<kHalves, kTurned>},
+                  sums.w, work.triangles, work.crossed, sums.y_high, sums.y_low, columns.count,
+                  slabs);
+  if (kNear)
+    return job.plan.launch(update_tiles<kV, kUpdated>,
+                           {.grid = {rows / kTile, columns.count / kUpdated, job.batch},
+                            .block = kThreads,
+                            .shared_bytes = 2 * kUpdateStage<kUpdated>},
+                           job.x, job.h, work.v_high, work.v_low, sums.y_high, sums.y_low,
+                           job.backs, s, columns.first, columns.count);
+  const int tiles = kFarTiles;
+  return job.plan.launch(update_far,
+                         {.grid = {(rows / kTile + tiles - 1) / tiles, columns.count / kTile,
+                                   job.batch},
                           .block = kThreads,
-                          .shared_bytes = 2 * kUpdateStage<kHalves>},
-                         job.x, job.h, work.v_high, work.v_low, sums.y_high, sums.y_low, job.backs,
-                         s, first_column, columns);
+                          .shared_bytes = kFarUpdateBytes},
+                         job.x, job.h, work.v_rows, sums.y_high, sums.y_low, job.backs, s,
+                         columns.first, columns.count, tiles);
+}
+
+kbeam::Node plan_copy(Job& job, const Columns& columns, const kbeam::After& after, bool overlap) {
+  auto* kernel = job.shape.stride <= 8 * kThreads ? copy_scaled<8> : copy_scaled<16>;
+  if (job.shape.stride > 16 * kThreads) kernel = copy_scaled<33>;
+  return job.plan.launch(kernel,
+                         {.grid = {columns.count, job.batch},
+                          .block = kThreads,
+                          .overlap_previous = overlap,
+                          .after = after},
+                         job.a, job.x, job.backs, job.shape, columns.first);
 }
 
 template <int kRows, int kHalves>
@@ -1271,24 +1801,23 @@ void plan_panels(Job& job) {
   // Tiles begin at multiples of the panel's width.
   shape.stride = rounded_up(shape.m, kTile) + kTile - kV;
   shape.columns_all = rounded_up(shape.n, kTile) + kTile - kV;
-  const std::int64_t batch = job.batch, columns = batch * shape.columns_all;
-  job.x = job.plan.scratch<float>(columns * shape.stride);
+  const std::int64_t batch = job.batch;
+  job.x = job.plan.scratch<float>(batch * shape.columns_all * shape.stride);
   job.backs = job.plan.scratch<float>(batch * shape.n);
   job.tops = job.plan.scratch<float>(batch * kHalf * kHalf);
   Work works[2];
   for (Work& work : works)
     work = {job.plan.scratch<std::uint16_t>(batch * kV * shape.stride),
             job.plan.scratch<std::uint16_t>(batch * kV * shape.stride),
+            job.plan.scratch<std::uint16_t>(2 * batch * kV * shape.stride),
             job.plan.scratch<float>(batch * kV * kHalf),
             job.plan.scratch<float>(batch * kHalf * kHalf)};
-  const Sums near = make_sums<kHalves>(job, kTile, kNearSlab);
-  const Sums far = make_sums<kHalves>(job, shape.columns_all, kFarSlab);
+  const Sums near = make_sums<kV>(job, kTile, kNearSlab);
+  const Sums far = make_sums<kV>(job, shape.columns_all, kFarSlab);
 
-  kbeam::Node last = job.plan.launch(
-      copy_scaled, {.grid = (columns + kWarps - 1) / kWarps, .block = kThreads}, job.a, job.x,
-      job.backs, shape, columns);
+  kbeam::Node last = plan_copy(job, {0, kV}, kbeam::at_start(), false);
   Step before = shape;
-  int far_columns = 0;  // of the panel before, still to be updated
+  Columns waiting{0, 0};  // for the panel before
   for (int first = 0, index = 0; first < shape.reflectors; first += kV, ++index) {
     Step s = shape;
     s.first = first;
@@ -1296,30 +1825,28 @@ void plan_panels(Job& job) {
     const int ranks = (s.m - first + kRows - 1) / kRows;
     const kbeam::Node panel = job.plan.launch(factor_panel<kRows, kHalves>,
                                               {.grid = job.batch * ranks,
-                                               .block = kThreads,
+                                               .block = kPanelThreads,
                                                .cluster = {ranks, 1},
                                                .shared_bytes = kPanelBytes<kRows, kHalves>,
                                                .after = {last}},
-                                              job.x, job.h, job.tau, work.v_high, work.v_low,
+                                              job.x, job.h, job.tau, work.v_high, work.v_low, work.v_rows,
                                               work.triangles, work.crossed, job.tops, job.backs, s);
     last = panel;
-    if (far_columns > 0) {
-      const int at = before.first + kV + kTile;
-      last = plan_update<kHalves>(job, works[1 - index % 2], far, before, at, far_columns, {panel},
-                                  kOverlap != 0);
-      far_columns = 0;
-    }
+    if (index == 0 && shape.columns_all > kV)
+      last = plan_copy(job, {kV, shape.columns_all - kV}, {panel}, kOverlap != 0);
+    if (waiting.count > 0)
+      last = plan_update<kHalves, false>(job, works[1 - index % 2], far, before, waiting, {panel},
+                                         kOverlap != 0);
     const int rest = rounded_up(std::max(0, shape.n - first - kV), kTile);
+    waiting = {first + kV + kTile, rest - kTile};
     if (rest == 0) break;
-    far_columns = kOverlap != 0 ? rest - kTile : 0;
     const kbeam::After both = last.id == panel.id ? kbeam::After{panel} : kbeam::After{panel, last};
-    last = plan_update<kHalves>(job, work, kOverlap != 0 ? near : far, s, first + kV,
-                                kOverlap != 0 ? kTile : rest, both, false);
+    last = plan_update<kHalves, true>(job, work, near, s, {first + kV, kTile}, both, false);
     before = s;
   }
-  if (far_columns > 0)
-    plan_update<kHalves>(job, works[before.first / kV % 2], far, before,
-                         before.first + kV + kTile, far_columns, {last}, false);
+  if (waiting.count > 0)
+    plan_update<kHalves, false>(job, works[before.first / kV % 2], far, before, waiting, {last},
+                                false);
 }
 
 }  // namespace
