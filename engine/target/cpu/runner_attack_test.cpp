@@ -237,6 +237,7 @@ TEST(HarmlessAttack, InputsCannotBeMadeWritable) {
   EXPECT_EQ(runner->slot(0).inputs[0].f32()[0], 5.f);
 }
 TEST(HarmlessAttack, FilesOfTheMachineCannotBeRead) {
+  if (best_sandbox() == SandboxLevel::none) GTEST_SKIP() << "nothing is filtered here";
   const auto runner = run_deed(Deed::read_files);
   ASSERT_TRUE(runner);
   EXPECT_EQ(runner->slot(0).outputs[0].f32()[0], 0.f);
