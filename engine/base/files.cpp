@@ -1,6 +1,8 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,12 +10,49 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "base/entropy.h"
+#include "base/own_lock.h"
 
 namespace kbeam {
 namespace fs = std::filesystem;
+namespace {
+
+struct PartFile {
+  int file = -1;  // locked until it is closed: a part without a lock is abandoned
+  fs::path path;
+};
+
+PartFile open_part(const fs::path& goal) {
+  for (;;) {
+    PartFile part;
+    part.path = goal.string() + std::string(kPartMark) + random_letters(kPartLetters);
+    part.file = ::open(part.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (part.file < 0) return part;
+    // Between these two lines it looks abandoned, and may be removed: then begin again.
+    if (::flock(part.file, LOCK_EX | LOCK_NB) == 0 && is_still_at(part.path, part.file))
+      return part;
+    // A file system without flock: nobody can take it for abandoned there.
+    if (errno != EWOULDBLOCK && is_still_at(part.path, part.file)) return part;
+    ::close(part.file);
+  }
+}
+
+// The step that failed, with errno; null when `goal` now has the content.
+const char* fill(const PartFile& part, std::string_view content, const fs::path& goal) {
+  while (!content.empty()) {
+    const ssize_t step = ::write(part.file, content.data(), content.size());
+    if (step < 0 && errno == EINTR) continue;
+    if (step < 0) return "write";
+    content.remove_prefix(static_cast<std::size_t>(step));
+  }
+  if (::fsync(part.file) != 0) return "sync";
+  return ::rename(part.path.c_str(), goal.c_str()) == 0 ? nullptr : "rename";
+}
+
+}  // namespace
 
 Result<std::string> read_file(const fs::path& path) {
   constexpr std::uintmax_t kMostBytes = 1ULL << 30;
@@ -44,29 +83,17 @@ Result<void> write_file(const fs::path& path, std::string_view content) {
                  std::string(step) + ": " + std::strerror(errno),
                  "check free space and permissions of " + path.parent_path().string()};
   };
-  const std::string temporary = path.string() + ".part-" + random_letters(8);
-  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) return failed("create");
-  std::size_t written = 0;
-  while (written < content.size()) {
-    const ssize_t step = ::write(file, content.data() + written, content.size() - written);
-    if (step < 0 && errno == EINTR) continue;
-    if (step < 0) {
-      const Error error = failed("write");
-      ::close(file);
-      ::unlink(temporary.c_str());
-      return error;
-    }
-    written += static_cast<std::size_t>(step);
+  const PartFile part = open_part(path);
+  if (part.file < 0) return failed("create");
+  const char* const step = fill(part, content, path);
+  if (step == nullptr) {
+    ::close(part.file);
+    return {};
   }
-  const bool synced = ::fsync(file) == 0;
-  ::close(file);
-  if (!synced || ::rename(temporary.c_str(), path.c_str()) != 0) {
-    const Error error = failed(synced ? "rename" : "sync");
-    ::unlink(temporary.c_str());
-    return error;
-  }
-  return {};
+  const Error error = failed(step);
+  ::unlink(part.path.c_str());
+  ::close(part.file);
+  return error;
 }
 
 Result<fs::path> make_temporary_folder(const fs::path& parent, std::string_view prefix) {

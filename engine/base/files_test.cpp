@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/own_lock.h"
+
 namespace kbeam {
 namespace {
 
@@ -46,6 +48,29 @@ TEST_F(FilesTest, a_reader_that_has_the_old_file_open_keeps_it) {
   std::string seen;
   reader >> seen;
   EXPECT_EQ(seen, "old");
+}
+
+TEST_F(FilesTest, what_a_killed_writer_left_is_removed_and_nothing_else) {
+  const fs::path left = folder_ / "report.html.part-abcdefgh";
+  const fs::path held = folder_ / "report.html.part-ijklmnop";
+  const fs::path named_alike = folder_ / "spare.part-1";
+  for (const fs::path& path : {left, held, named_alike}) std::ofstream(path) << "half";
+  const auto writer = OwnLock::try_take(held);  // what write_file() does while it writes
+  ASSERT_TRUE(writer.has_value());
+  EXPECT_THAT(remove_abandoned_parts(folder_), testing::ElementsAre(left));
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(held));
+  EXPECT_TRUE(fs::exists(named_alike));
+}
+
+TEST_F(FilesTest, a_lock_is_for_one_and_ends_with_its_holder) {
+  {
+    const auto mine = OwnLock::try_take(folder_);
+    EXPECT_TRUE(mine.has_value());
+    EXPECT_FALSE(OwnLock::try_take(folder_).has_value());
+  }
+  EXPECT_TRUE(OwnLock::try_take(folder_).has_value());
+  EXPECT_FALSE(OwnLock::try_take(folder_ / "nothing").has_value());
 }
 
 TEST_F(FilesTest, errors_name_the_file_and_the_reason) {

@@ -16,9 +16,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/group_warden.h"
 
 namespace kbeam {
 namespace {
@@ -58,6 +60,7 @@ struct ChildPlan {
   int null_input;
   int output;
   int status;
+  const GroupWarden* warden;
 };
 
 std::string joined(const std::vector<std::string>& words) {
@@ -118,6 +121,7 @@ void restore_default_signals() {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // the parent died before the line above took hold
+  plan.warden->take(::getpid());            // for the children that the program will have
   restore_default_signals();
   ::dup2(plan.null_input, STDIN_FILENO);
   ::dup2(plan.output, STDOUT_FILENO);
@@ -195,21 +199,43 @@ class OutputReader {
 
 constexpr std::int64_t kCancelPoll_ms = 100;
 
+struct RunningChild {
+  pid_t group;
+  int end_handle;  // a pidfd
+  int pipe;
+  std::shared_ptr<const GroupWarden> warden;
+};
+
+// A warden that was killed leaves the group without one: the next takes over.
+void replace_warden(RunningChild& child) {
+  auto next = GroupWarden::of_this_process(child.group);
+  if (!next.ok() || !(*next)->take(child.group)) return;
+  child.warden = std::move(*next);
+}
+
 // Reads output until the child has ended, `deadline_ns` has passed or the request is cancelled;
 // says whether it ended. A child that has ended stays a zombie, so that its process group number is
 // still its own.
-bool wait_for_end(int child_handle, int pipe, OutputReader& output, std::int64_t deadline_ns,
+bool wait_for_end(RunningChild& child, OutputReader& output, std::int64_t deadline_ns,
                   const std::function<bool()>& cancelled) {
   const SystemClock clock;
+  bool guarded = true;
   for (;;) {
     const std::int64_t left_ms = (deadline_ns - clock.monotonic_ns() + 999'999) / 1'000'000;
     if (left_ms <= 0 || (cancelled && cancelled())) return false;
-    pollfd watched[2] = {{child_handle, POLLIN, 0}, {output.ended() ? -1 : pipe, POLLIN, 0}};
+    pollfd watched[3] = {{child.end_handle, POLLIN, 0},
+                         {output.ended() ? -1 : child.pipe, POLLIN, 0},
+                         {guarded ? child.warden->end_handle() : -1, POLLIN, 0}};
     const int wait_ms =
         static_cast<int>(std::min<std::int64_t>(left_ms, cancelled ? kCancelPoll_ms : 60'000));
-    if (::poll(watched, 2, wait_ms) < 0 && errno != EINTR) return false;
+    if (::poll(watched, 3, wait_ms) < 0 && errno != EINTR) return false;
     if (watched[1].revents != 0) output.read_available();
     if (watched[0].revents != 0) return true;
+    if (watched[2].revents != 0) {
+      const auto before = child.warden;
+      replace_warden(child);
+      guarded = child.warden != before;
+    }
   }
 }
 
@@ -237,11 +263,12 @@ Result<ProcessOutcome> run_process(const ProcessRequest& request) {
   const FileDescriptor null_input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (null_input.get() < 0) return system_error(request, "open /dev/null");
   ::fcntl(output_read.get(), F_SETFL, O_NONBLOCK);
+  ASSIGN_OR_RETURN(const auto warden, GroupWarden::of_this_process());
 
   const SystemClock clock;
   const std::int64_t started_ns = clock.monotonic_ns();
-  const ChildPlan plan{&request,         program.c_str(),    arguments.data(),  environment.data(),
-                       null_input.get(), output_write.get(), status_write.get()};
+  const ChildPlan plan{&request,         program.c_str(),    arguments.data(),   environment.data(),
+                       null_input.get(), output_write.get(), status_write.get(), warden.get()};
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return system_error(request, "fork");
@@ -260,14 +287,15 @@ Result<ProcessOutcome> run_process(const ProcessRequest& request) {
   OutputReader output(output_read.get(), request.output_limit_bytes);
   const FileDescriptor handle(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   const int handle_error = errno;
+  RunningChild running{child, handle.get(), output_read.get(), warden};
   bool ended = told > 0;
   if (!ended && handle.get() >= 0) {
     const auto allowed_ns = static_cast<std::int64_t>(request.timeout_s * 1e9);
-    ended = wait_for_end(handle.get(), output_read.get(), output, started_ns + allowed_ns,
-                         request.cancelled);
+    ended = wait_for_end(running, output, started_ns + allowed_ns, request.cancelled);
     outcome.timed_out = !ended;
   }
   ::kill(-child, SIGKILL);
+  running.warden->release(child);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

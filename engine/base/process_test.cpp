@@ -4,10 +4,16 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <utility>
+#include <vector>
 
 namespace kbeam {
 namespace {
@@ -63,6 +69,71 @@ TEST(Process, leaves_no_grandchild_after_a_normal_end) {
   EXPECT_EQ(outcome->exit_code, 0);
   const pid_t grandchild = std::atoi(outcome->output.c_str());
   ASSERT_GT(grandchild, 1);
+  EXPECT_TRUE(dies(grandchild));
+}
+
+enum class Victims { judge, warden_then_judge };
+
+std::vector<pid_t> children_of(pid_t process) {
+  const std::string id = std::to_string(process);
+  std::ifstream list("/proc/" + id + "/task/" + id + "/children");
+  std::vector<pid_t> children;
+  for (pid_t child = 0; list >> child;) children.push_back(child);
+  return children;
+}
+
+// Kills the warden of `judge`, which runs `program`, and waits for the next one.
+void kill_warden(pid_t judge, pid_t program) {
+  pid_t warden = 0;
+  for (const pid_t child : children_of(judge))
+    if (child != program) warden = child;
+  ::kill(warden, SIGKILL);
+  for (bool replaced = false; !replaced;)
+    for (const pid_t child : children_of(judge))
+      replaced = replaced || (child != program && child != warden);
+}
+
+// A process that runs `script`, which writes its own id and that of a child, and is then killed.
+std::pair<pid_t, pid_t> kill_while_running(const std::string& script, Victims victims) {
+  int pipe[2];
+  if (::pipe(pipe) != 0) return {};
+  const pid_t judge = ::fork();
+  if (judge == 0) {
+    ProcessRequest request = shell(script + " >&9");
+    // The hook runs in the child: it keeps the pipe open over exec.
+    request.before_exec = [&] { return ::dup2(pipe[1], 9) == 9; };
+    const auto outcome = run_process(request);
+    ::_exit(outcome.ok() ? 0 : 1);
+  }
+  ::close(pipe[1]);
+  std::string text;
+  char letter = 0;
+  while (std::count(text.begin(), text.end(), '\n') < 2 && ::read(pipe[0], &letter, 1) == 1)
+    text += letter;
+  ::close(pipe[0]);
+  pid_t program = 0, grandchild = 0;
+  std::istringstream(text) >> program >> grandchild;
+  if (victims == Victims::warden_then_judge) kill_warden(judge, program);
+  ::kill(judge, SIGKILL);
+  ::waitpid(judge, nullptr, 0);
+  return {program, grandchild};
+}
+
+TEST(Process, nothing_outlives_a_killed_parent_not_even_grandchildren) {
+  const auto [child, grandchild] =
+      kill_while_running("{ echo $$; sleep 1000 & echo $!; wait; }", Victims::judge);
+  ASSERT_GT(child, 1);
+  ASSERT_GT(grandchild, 1);
+  EXPECT_TRUE(dies(child));
+  EXPECT_TRUE(dies(grandchild));
+}
+
+TEST(Process, a_killed_warden_is_replaced) {
+  const auto [child, grandchild] =
+      kill_while_running("{ echo $$; sleep 1000 & echo $!; wait; }", Victims::warden_then_judge);
+  ASSERT_GT(child, 1);
+  ASSERT_GT(grandchild, 1);
+  EXPECT_TRUE(dies(child));
   EXPECT_TRUE(dies(grandchild));
 }
 
