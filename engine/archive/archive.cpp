@@ -1,9 +1,16 @@
 #include "archive/archive.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -13,6 +20,7 @@
 #include "archive/derived_tables.h"
 #include "archive/schema.h"
 #include "archive/stored_forms.h"
+#include "archive/table_check.h"
 #include "archive/writer_lock.h"
 #include "base/clock.h"
 #include "base/hash.h"
@@ -21,8 +29,11 @@
 namespace kbeam {
 namespace {
 
-constexpr std::array<std::string_view, 6> kTypedKinds{"campaign", "idea",       "candidate",
-                                                      "artifact", "evaluation", "decision"};
+constexpr std::array<std::string_view, 7> kTypedKinds{
+    "campaign", "idea", "candidate", "artifact", "evaluation", "decision", "clock_went_back"};
+
+// Adjustments of a clock that is kept in step with others are smaller.
+constexpr std::int64_t kClockStepMs = 1000;
 
 // Events with the hash of the event before each, so that any subset can be verified.
 constexpr std::string_view kSelectEvents =
@@ -55,8 +66,19 @@ Json decision_body(const Decision& decision) {
 
 class SqliteArchive final : public Archive {
  public:
-  SqliteArchive(Database database, std::optional<WriterLock> lock)
-      : lock_(std::move(lock)), database_(std::move(database)) {}
+  SqliteArchive(Database database, std::optional<WriterLock> lock, const Clock* clock)
+      : lock_(std::move(lock)),
+        database_(std::move(database)),
+        clock_(clock == nullptr ? system_clock_ : *clock) {}
+
+  // An archive at rest is one file, and reading it leaves nothing beside it. Where a reader is at
+  // work just now it stays as it is, which is as good.
+  ~SqliteArchive() override {
+    if (lock_)
+      static_cast<void>(database_.execute("PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE"));
+  }
+  SqliteArchive(const SqliteArchive&) = delete;
+  SqliteArchive& operator=(const SqliteArchive&) = delete;
 
   Result<void> start(const CampaignConfig& config, const Environment& environment) {
     config_ = config;
@@ -95,6 +117,23 @@ class SqliteArchive final : public Archive {
           "this kind of event has an append function of its own");
     return append(kind, {body, {}});
   }
+
+  Result<void> together(const std::function<Result<void>()>& body) override {
+    CHECK(lock_.has_value(), "a read-only archive is not appended to");
+    CHECK(!in_together_, "appends are put together once, not nested");
+    ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(database_));
+    in_together_ = true;
+    const Result<void> done = body();
+    in_together_ = false;
+    RETURN_IF_ERROR(done);
+    Result<void> committed = transaction.commit();
+    if (committed.ok()) return committed;
+    Error error = committed.error();
+    error.attempted = "record in archive " + path();
+    return error;
+  }
+
+  WriterLock give_back_lock() { return std::move(*lock_); }
 
   CampaignConfig config() const override { return config_; }
   Environment environment() const override { return environment_; }
@@ -168,12 +207,22 @@ class SqliteArchive final : public Archive {
 
   Result<void> verify() const override {
     ASSIGN_OR_RETURN(const std::vector<Event> all, events(0));
+    std::set<std::string> present;
     ASSIGN_OR_RETURN(Statement blobs, database_.prepare("SELECT hash, bytes FROM blobs"));
     for (;;) {
       ASSIGN_OR_RETURN(const bool row, blobs.step());
-      if (!row) return {};
+      if (!row) break;
       RETURN_IF_ERROR(verify_blob(blobs.text(0), blobs.blob(1)));
+      present.insert(blobs.text(0));
     }
+    for (const Event& event : all) {
+      ASSIGN_OR_RETURN(const Json body, parse_event(event));
+      for (const std::string& hash : named_blobs(event.kind, body))
+        if (!present.contains(hash))
+          return damaged("blob " + hash + ", which event " + std::to_string(event.sequence) + " (" +
+                         event.kind + ") names, is missing: the archive");
+    }
+    return verify_tables(database_, all);
   }
 
  private:
@@ -261,14 +310,16 @@ class SqliteArchive final : public Archive {
 
   struct Tip {  // of the event log
     std::int64_t sequence = 0;
+    std::int64_t unix_ms = 0;
     std::string hash;
   };
   Result<Tip> find_tip() const {
     ASSIGN_OR_RETURN(
         Statement last,
-        database_.prepare("SELECT sequence, hash FROM events ORDER BY sequence DESC LIMIT 1"));
+        database_.prepare(
+            "SELECT sequence, unix_ms, hash FROM events ORDER BY sequence DESC LIMIT 1"));
     ASSIGN_OR_RETURN(const bool any, last.step());
-    return any ? Tip{last.integer(0), last.text(1)} : Tip{};
+    return any ? Tip{last.integer(0), last.integer(1), last.text(2)} : Tip{};
   }
 
   // The one place that writes: content, event and rows become visible and durable together or not
@@ -283,14 +334,31 @@ class SqliteArchive final : public Archive {
   }
 
   Result<void> write(const std::string& kind, const Stored& stored) {
+    if (in_together_) return write_rows(kind, stored);
     ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(database_));
+    RETURN_IF_ERROR(write_rows(kind, stored));
+    return transaction.commit();
+  }
+
+  Result<void> write_rows(const std::string& kind, const Stored& stored) {
     for (const Blob& blob : stored.blobs) {
       ASSIGN_OR_RETURN(Statement insert,
                        database_.prepare("INSERT OR IGNORE INTO blobs VALUES (?, ?)"));
       RETURN_IF_ERROR(insert.bind(blob.hash).bind_blob(blob.bytes).run());
     }
-    ASSIGN_OR_RETURN(const Tip tip, find_tip());
-    const Event event{tip.sequence + 1, SystemClock().unix_ms(), kind, json_text(stored.body)};
+    ASSIGN_OR_RETURN(Tip tip, find_tip());
+    const std::int64_t now_ms = clock_.unix_ms();
+    if (now_ms < tip.unix_ms - kClockStepMs) {
+      const Json jump{{"from_unix_ms", tip.unix_ms}, {"to_unix_ms", now_ms}};
+      ASSIGN_OR_RETURN(
+          tip, write_event(tip, {tip.sequence + 1, now_ms, "clock_went_back", json_text(jump)}));
+    }
+    ASSIGN_OR_RETURN(tip,
+                     write_event(tip, {tip.sequence + 1, now_ms, kind, json_text(stored.body)}));
+    return {};
+  }
+
+  Result<Tip> write_event(const Tip& tip, const Event& event) {
     const std::string hash = chained_hash(tip.hash, event);
     ASSIGN_OR_RETURN(Statement insert,
                      database_.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?)"));
@@ -299,12 +367,15 @@ class SqliteArchive final : public Archive {
     // From the text as stored, so that a rebuild gives the same rows.
     ASSIGN_OR_RETURN(const Json body, parse_event(event));
     RETURN_IF_ERROR(derive_rows(database_, event, body));
-    return transaction.commit();
+    return Tip{event.sequence, event.unix_ms, hash};
   }
 
   // Destroyed after the database: the lock is held until the last byte is written.
   std::optional<WriterLock> lock_;
   Database database_;
+  SystemClock system_clock_;
+  const Clock& clock_;
+  bool in_together_ = false;
   CampaignConfig config_;
   Environment environment_;
 };
@@ -344,19 +415,71 @@ Result<std::vector<AttemptRow>> SqliteArchive::attempts() const {
   return rows;
 }
 
+std::filesystem::path archive_draft(const std::filesystem::path& file) {
+  return file.string() + ".draft";
+}
+
 // Foreign and newer files are refused before anything in them changes.
 Result<void> prepare_for_writing(Database& database) {
   RETURN_IF_ERROR(migrate(database));
   return database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
 }
 
-Result<std::unique_ptr<Archive>> create_new(const std::filesystem::path& file,
-                                            const CampaignConfig& config,
-                                            const Environment& environment, WriterLock lock) {
-  ASSIGN_OR_RETURN(Database database, Database::open(file, OpenMode::create));
+// A whole archive with its first event, in a file that nobody reads yet.
+Result<WriterLock> write_draft(const std::filesystem::path& draft, const CampaignConfig& config,
+                               const Environment& environment, const ArchiveOptions& options,
+                               WriterLock lock) {
+  ASSIGN_OR_RETURN(Database database,
+                   Database::open(draft, OpenMode::create, options.busy_timeout_ms));
+  RETURN_IF_ERROR(migrate(database));
+  SqliteArchive archive(std::move(database), std::move(lock), options.clock);
+  RETURN_IF_ERROR(archive.start(config, environment));
+  return archive.give_back_lock();
+}
+
+void remove_draft(const std::filesystem::path& draft) {
+  std::error_code ignored;
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"})
+    std::filesystem::remove(draft.string() + suffix, ignored);
+}
+
+// The lock of a run that is about to begin, in a folder that is made for it. A folder without an
+// archive may be cleared away by others until the lock is taken.
+Result<WriterLock> take_in_new_folder(const std::filesystem::path& file) {
+  constexpr int kAttempts = 5;
+  for (int attempt = 1;; ++attempt) {
+    std::error_code trouble;
+    std::filesystem::create_directories(file.parent_path(), trouble);
+    if (trouble)
+      return Error{ErrorCode::io, "make the run folder " + file.parent_path().string(),
+                   trouble.message(), "check free space and permissions, or choose another --dir"};
+    Result<WriterLock> lock = WriterLock::take(file);
+    if (lock.ok() || attempt >= kAttempts || std::filesystem::exists(file.parent_path()))
+      return lock;
+  }
+}
+
+Result<void> rename_into_place(const std::filesystem::path& draft,
+                               const std::filesystem::path& file) {
+  std::error_code trouble;
+  std::filesystem::rename(draft, file, trouble);
+  const int folder = trouble ? -1 : ::open(file.parent_path().c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = folder >= 0 && ::fsync(folder) == 0;
+  const std::string happened = trouble ? trouble.message() : std::strerror(errno);
+  if (folder >= 0) ::close(folder);
+  if (synced) return {};
+  return Error{ErrorCode::io, "create archive " + file.string(), happened,
+               "check free space and permissions of " + file.parent_path().string()};
+}
+
+Result<std::unique_ptr<Archive>> open_locked(const std::filesystem::path& file,
+                                             const ArchiveOptions& options, WriterLock lock) {
+  ASSIGN_OR_RETURN(Database database,
+                   Database::open(file, OpenMode::append, options.busy_timeout_ms));
   RETURN_IF_ERROR(prepare_for_writing(database));
-  auto archive = std::make_unique<SqliteArchive>(std::move(database), std::move(lock));
-  RETURN_IF_ERROR(archive->start(config, environment));
+  auto archive =
+      std::make_unique<SqliteArchive>(std::move(database), std::move(lock), options.clock);
+  RETURN_IF_ERROR(archive->load());
   return std::unique_ptr<Archive>(std::move(archive));
 }
 
@@ -364,33 +487,62 @@ Result<std::unique_ptr<Archive>> create_new(const std::filesystem::path& file,
 
 Result<std::unique_ptr<Archive>> Archive::create(const std::filesystem::path& file,
                                                  const CampaignConfig& config,
-                                                 const Environment& environment) {
-  ASSIGN_OR_RETURN(WriterLock lock, WriterLock::take(file));
+                                                 const Environment& environment,
+                                                 const ArchiveOptions& options) {
   std::error_code trouble;
-  const bool was_there = std::filesystem::exists(file, trouble);
-  Result<std::unique_ptr<Archive>> archive = create_new(file, config, environment, std::move(lock));
-  if (archive.ok() || was_there) return archive;
-  // Half an archive would only stand in the way of the next attempt.
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"})
-    std::filesystem::remove(file.string() + suffix, trouble);
+  const auto begin = [&]() -> Result<std::unique_ptr<Archive>> {
+    ASSIGN_OR_RETURN(WriterLock taken, take_in_new_folder(file));
+    if (std::filesystem::exists(file, trouble))
+      return Error{ErrorCode::bad_input, "create archive " + file.string(),
+                   "the file is already there", "resume that run, or choose another --dir"};
+    const std::filesystem::path draft = archive_draft(file);
+    remove_draft(draft);  // of one who was killed here
+    Result<WriterLock> lock = write_draft(draft, config, environment, options, std::move(taken));
+    Result<void> made = lock.ok() ? rename_into_place(draft, file) : Result<void>(lock.error());
+    remove_draft(draft);
+    RETURN_IF_ERROR(made);
+    return open_locked(file, options, std::move(lock).value());
+  };
+  Result<std::unique_ptr<Archive>> archive = begin();
+  if (!archive.ok()) std::filesystem::remove(file.parent_path(), trouble);  // when it is empty
   return archive;
 }
 
-Result<std::unique_ptr<Archive>> Archive::open_for_append(const std::filesystem::path& file) {
-  ASSIGN_OR_RETURN(Database database, Database::open(file, OpenMode::append));
+Result<std::unique_ptr<Archive>> Archive::open_for_append(const std::filesystem::path& file,
+                                                          const ArchiveOptions& options) {
+  // Before the lock: a missing run gets no lock file.
+  if (std::error_code trouble; !std::filesystem::exists(file, trouble))
+    return Database::open(file, OpenMode::append).error();
   ASSIGN_OR_RETURN(WriterLock lock, WriterLock::take(file));
-  RETURN_IF_ERROR(prepare_for_writing(database));
-  auto archive = std::make_unique<SqliteArchive>(std::move(database), std::move(lock));
-  RETURN_IF_ERROR(archive->load());
-  return std::unique_ptr<Archive>(std::move(archive));
+  return open_locked(file, options, std::move(lock));
 }
 
 Result<std::unique_ptr<Archive>> Archive::open_read_only(const std::filesystem::path& file) {
   ASSIGN_OR_RETURN(Database database, Database::open(file, OpenMode::read_only));
   RETURN_IF_ERROR(require_current_schema(database));
-  auto archive = std::make_unique<SqliteArchive>(std::move(database), std::nullopt);
+  auto archive = std::make_unique<SqliteArchive>(std::move(database), std::nullopt, nullptr);
   RETURN_IF_ERROR(archive->load());
   return std::unique_ptr<Archive>(std::move(archive));
+}
+
+bool remove_stillborn_run(const std::filesystem::path& run_folder) {
+  namespace fs = std::filesystem;
+  const fs::path file = run_folder / "archive.sqlite";
+  const std::set<fs::path> ours{file.parent_path() / "archive.lock", archive_draft(file),
+                                archive_draft(file).string() + "-journal"};
+  const auto is_stillborn = [&] {
+    std::error_code trouble;
+    for (const fs::directory_entry& entry : fs::directory_iterator(run_folder, trouble))
+      if (!ours.contains(entry.path())) return false;
+    return !trouble;
+  };
+  if (!is_stillborn()) return false;
+  const Result<WriterLock> lock = WriterLock::take(file);
+  if (!lock.ok() || !is_stillborn()) return false;
+  std::error_code trouble;
+  remove_draft(archive_draft(file));
+  fs::remove(run_folder / "archive.lock", trouble);
+  return fs::remove(run_folder, trouble);
 }
 
 }  // namespace kbeam

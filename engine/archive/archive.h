@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "model/campaign.h"
@@ -43,17 +45,27 @@ struct AttemptRow {  // one line of attempts_log.md
   std::string decision;  // every decision on this candidate, oldest first, one a line
 };
 
+struct ArchiveOptions {
+  const Clock* clock = nullptr;  // the system's when null; must outlive the archive
+  int busy_timeout_ms = 10'000;  // how long another process's lock on the database is waited for
+};
+
 class Archive {
  public:
+  // The file appears whole, with its first event, or not at all; so does the folder that it is in.
   static Result<std::unique_ptr<Archive>> create(const std::filesystem::path& file,
                                                  const CampaignConfig& config,
-                                                 const Environment& environment);
-  static Result<std::unique_ptr<Archive>> open_for_append(const std::filesystem::path& file);
+                                                 const Environment& environment,
+                                                 const ArchiveOptions& options = {});
+  static Result<std::unique_ptr<Archive>> open_for_append(const std::filesystem::path& file,
+                                                          const ArchiveOptions& options = {});
   static Result<std::unique_ptr<Archive>> open_read_only(const std::filesystem::path& file);
   virtual ~Archive() = default;
 
   // Every append is durable when it returns, and leaves nothing when it fails. An idea or candidate
-  // that is already there is not added again; another one under its id is an error.
+  // that is already there is not added again; another one under its id is an error. Events are in
+  // the order of their numbers: a clock that went back is recorded as an event
+  // ("clock_went_back") and changes nothing else.
   virtual Result<void> append_idea(const Idea& idea) = 0;
   virtual Result<void> append_candidate(const Candidate& candidate) = 0;
   virtual Result<void> append_artifact(const std::string& candidate_id,
@@ -62,6 +74,10 @@ class Archive {
   virtual Result<void> append_decision(const Decision& decision) = 0;
   virtual Result<void> append_event(const std::string& kind,
                                     const Json& body) = 0;  // any kind but those above
+
+  // What `body` appends becomes durable together when this returns, or, when it or `body` fails or
+  // the process is killed, not at all. Not nested.
+  virtual Result<void> together(const std::function<Result<void>()>& body) = 0;
 
   virtual CampaignConfig config() const = 0;
   virtual Environment environment() const = 0;
@@ -81,8 +97,13 @@ class Archive {
 
   // Derives every table anew from the events; for tables that were damaged or edited.
   virtual Result<void> rebuild_tables() = 0;
-  // Reads everything: the first event or blob that is not as it was written is named.
+  // Reads everything: the first event, blob, row of a derived table or page that is not as it was
+  // written is named, and so is what is missing.
   virtual Result<void> verify() const = 0;
 };
+
+// Clears away a run folder that its process, killed at that moment, left without an archive. Says
+// whether it did; a folder with anything else in it, or of a process that lives, stays.
+bool remove_stillborn_run(const std::filesystem::path& run_folder);
 
 }  // namespace kbeam

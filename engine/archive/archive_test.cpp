@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@
 #include "archive/derived_tables.h"
 #include "archive/schema.h"
 #include "archive/stored_forms.h"
+#include "archive/writer_lock.h"
 #include "base/files.h"
 #include "model/json_forms.h"
 
@@ -235,6 +237,182 @@ TEST_F(ArchiveTest, TablesRebuiltFromEventsAreTheSame) {
   EXPECT_EQ(dump_tables(), before);
 }
 
+TEST_F(ArchiveTest, ADerivedRowThatTheEventsDoNotSayIsNamed) {
+  fill(*create(), 2);
+  const auto complaint = [&] {
+    const Result<void> verified = Archive::open_read_only(file_).value()->verify();
+    return verified.ok() ? "" : verified.error().text();
+  };
+  execute("UPDATE evaluations SET verdict = 'crashed' WHERE id = 'e1'");
+  EXPECT_THAT(complaint(), AllOf(HasSubstr("table evaluations"), HasSubstr("e1")));
+  ASSERT_TRUE(Archive::open_for_append(file_).value()->rebuild_tables().ok());
+  EXPECT_EQ(complaint(), "");
+  execute("DELETE FROM decisions");
+  EXPECT_THAT(complaint(), HasSubstr("table decisions"));
+  ASSERT_TRUE(Archive::open_for_append(file_).value()->rebuild_tables().ok());
+  execute("INSERT INTO ideas SELECT 'more', 1, 'f', 'c', 't', 'e', '[]', 's'");
+  EXPECT_THAT(complaint(), HasSubstr("table ideas, which has rows of no event"));
+}
+
+TEST_F(ArchiveTest, MissingContentIsNamedByItsHash) {
+  fill(*create(), 1);
+  const std::string hash = make_blob(encode_samples(make_accepted(0).measurements[0].samples)).hash;
+  execute("DELETE FROM blobs WHERE hash = '" + hash + "'");
+  EXPECT_THAT(Archive::open_read_only(file_).value()->verify().error().text(),
+              AllOf(HasSubstr(hash), HasSubstr("event 5 (evaluation)")));
+}
+
+// Whatever byte of the file is flipped: it is refused with words, or it changed nothing that is
+// read. Positions are spread over the whole file.
+TEST_F(ArchiveTest, AFlippedByteAnywhereIsRefusedOrWithoutEffect) {
+  fill(*create(), 2);
+  const std::string whole = read_file(file_).value();
+  const auto everything = [&]() -> std::string {
+    const auto archive = Archive::open_read_only(file_);
+    if (!archive.ok()) return "refused: " + archive.error().text();
+    if (const auto verified = (*archive)->verify(); !verified.ok())
+      return "refused: " + verified.error().text();
+    std::string text;
+    const auto events = (*archive)->events();
+    for (const Event& event : *events) text += event.body + "\n";
+    const auto candidates = (*archive)->candidates();
+    for (const Candidate& one : *candidates) text += json_text(to_json(one));
+    const auto evaluations = (*archive)->evaluations();
+    for (const Evaluation& one : *evaluations) text += json_text(to_json(one));
+    return text;
+  };
+  const std::string before = everything();
+  ASSERT_THAT(before, testing::Not(testing::StartsWith("refused")));
+  int refused = 0;
+  constexpr std::size_t kStep = 211;  // a prime, so that it meets every place of a page
+  for (std::size_t position = 0; position < whole.size(); position += kStep) {
+    std::string bytes = whole;
+    bytes[position] = static_cast<char>(bytes[position] ^ (1 << position % 8));
+    ASSERT_TRUE(write_file(file_, bytes).ok());
+    const std::string after = everything();
+    if (after.starts_with("refused: "))
+      ++refused;
+    else
+      EXPECT_TRUE(after == before) << "byte " << position;
+  }
+  EXPECT_GT(refused, 50);
+}
+
+TEST_F(ArchiveTest, WhatIsPutTogetherIsThereTogetherOrNotAtAll) {
+  const auto archive = create();
+  const auto put = [&](ErrorCode outcome) {
+    return archive->together([&]() -> Result<void> {
+      RETURN_IF_ERROR(archive->append_candidate(make_candidate(1)));
+      RETURN_IF_ERROR(archive->append_evaluation(make_accepted(1)));
+      // Within, what was appended is seen: once is enough.
+      RETURN_IF_ERROR(archive->append_candidate(make_candidate(1)));
+      if (outcome == ErrorCode::internal) return Error{ErrorCode::internal, "go on", "no", ""};
+      return archive->append_decision({"kept", make_candidate(1).id, "why"});
+    });
+  };
+  EXPECT_EQ(put(ErrorCode::internal).error().attempted, "go on");
+  EXPECT_EQ(archive->events().value().size(), 1u);
+  EXPECT_EQ(archive->count_evaluations().value(), 0);
+  ASSERT_TRUE(put(ErrorCode::io).ok());
+  EXPECT_EQ(archive->events().value().size(), 4u);
+  EXPECT_TRUE(archive->verify().ok());
+}
+
+class SteppingClock final : public Clock {
+ public:
+  std::int64_t monotonic_ns() const override { return 0; }
+  std::int64_t unix_ms() const override { return now_ms; }
+  std::int64_t now_ms = 1'800'000'000'000;
+};
+
+TEST_F(ArchiveTest, AClockThatWentBackIsRecordedAndLosesNothing) {
+  SteppingClock clock;
+  {
+    auto archive =
+        std::move(Archive::create(file_, config_, environment_, {.clock = &clock}).value());
+    ASSERT_TRUE(archive->append_evaluation(make_accepted(1)).ok());
+    clock.now_ms -= 500;  // as a clock in step with others does
+    ASSERT_TRUE(archive->append_evaluation(make_accepted(2)).ok());
+    EXPECT_EQ(archive->last_event("clock_went_back").value(), std::nullopt);
+    clock.now_ms -= 3'600'000;
+    ASSERT_TRUE(archive->append_evaluation(make_accepted(3)).ok());
+  }
+  const auto archive = std::move(Archive::open_for_append(file_, {.clock = &clock}).value());
+  const auto jump = archive->last_event("clock_went_back").value();
+  ASSERT_TRUE(jump.has_value());
+  EXPECT_EQ(
+      jump->at("from_unix_ms").get<std::int64_t>() - jump->at("to_unix_ms").get<std::int64_t>(),
+      3'600'000);
+  std::vector<std::string> ids;
+  const auto evaluations = archive->evaluations();
+  for (const Evaluation& evaluation : *evaluations) ids.push_back(evaluation.id);
+  EXPECT_THAT(ids, testing::ElementsAre("e1", "e2", "e3"));
+  ASSERT_TRUE(archive->append_evaluation(make_accepted(4)).ok());
+  EXPECT_EQ(archive->events().value().size(), 6u);  // the jump is recorded once
+  EXPECT_TRUE(archive->verify().ok());
+}
+
+TEST_F(ArchiveTest, ADatabaseThatAnotherHasLockedIsAClearErrorAndLosesNothing) {
+  create();
+  const auto archive = std::move(Archive::open_for_append(file_, {.busy_timeout_ms = 1}).value());
+  ASSERT_TRUE(archive->append_evaluation(make_accepted(1)).ok());
+  {
+    Database other = Database::open(file_, OpenMode::append).value();
+    ASSERT_TRUE(other.execute("BEGIN IMMEDIATE").ok());
+    const Result<void> refused = archive->append_evaluation(make_accepted(2));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::busy);
+    EXPECT_THAT(refused.error().text(),
+                AllOf(HasSubstr("record evaluation in archive"), HasSubstr("locked"),
+                      HasSubstr("end that process"), HasSubstr("recorded before is whole")));
+    ASSERT_TRUE(other.execute("ROLLBACK").ok());
+  }
+  EXPECT_EQ(archive->count_evaluations().value(), 1);
+  EXPECT_TRUE(archive->append_evaluation(make_accepted(2)).ok());
+  EXPECT_TRUE(archive->verify().ok());
+}
+
+TEST_F(ArchiveTest, ARunBeginsWholeOrNotAtAll) {
+  const fs::path run = folder_ / "run";
+  fs::create_directories(run);
+  // What a process left that was killed while it began.
+  ASSERT_TRUE(write_file(run / "archive.sqlite.draft", "half").ok());
+  ASSERT_TRUE(write_file(run / "archive.lock", "1\n").ok());
+  { ASSERT_TRUE(Archive::create(run / "archive.sqlite", config_, environment_).ok()); }
+  EXPECT_TRUE(Archive::open_read_only(run / "archive.sqlite").value()->verify().ok());
+  EXPECT_FALSE(fs::exists(run / "archive.sqlite.draft"));
+  EXPECT_FALSE(fs::exists(run / "archive.lock"));
+}
+
+TEST_F(ArchiveTest, OnlyARunThatNeverBeganIsClearedAway) {
+  const fs::path run = folder_ / "run";
+  fs::create_directories(run);
+  ASSERT_TRUE(write_file(run / "archive.sqlite.draft", "half").ok());
+  {
+    const auto beginning = WriterLock::take(run / "archive.sqlite");
+    EXPECT_FALSE(remove_stillborn_run(run)) << "somebody is beginning it";
+  }
+  EXPECT_TRUE(remove_stillborn_run(run));
+  EXPECT_FALSE(fs::exists(run));
+  { ASSERT_TRUE(Archive::create(run / "archive.sqlite", config_, environment_).ok()); }
+  EXPECT_FALSE(remove_stillborn_run(run)) << "it has an archive";
+  EXPECT_TRUE(fs::exists(run / "archive.sqlite"));
+  fs::create_directories(folder_ / "other");
+  ASSERT_TRUE(write_file(folder_ / "other/mine.txt", "text").ok());
+  EXPECT_FALSE(remove_stillborn_run(folder_ / "other")) << "it is somebody's";
+}
+
+TEST_F(ArchiveTest, TheHolderOfTheLockIsKnownWhileItLives) {
+  EXPECT_EQ(WriterLock::find_holder(file_), std::nullopt);
+  {
+    const auto archive = create();
+    EXPECT_THAT(WriterLock::find_holder(file_).value_or(""), HasSubstr(std::to_string(::getpid())));
+  }
+  EXPECT_EQ(WriterLock::find_holder(file_), std::nullopt);
+  std::ofstream(folder_ / "archive.lock") << "123\n";  // of one that was killed
+  EXPECT_EQ(WriterLock::find_holder(file_), std::nullopt);
+}
+
 TEST_F(ArchiveTest, AReaderSeesEachAppendWhileTheWriterWrites) {
   const auto writer = create();
   const auto reader = Archive::open_read_only(file_).value();
@@ -243,6 +421,15 @@ TEST_F(ArchiveTest, AReaderSeesEachAppendWhileTheWriterWrites) {
     ASSERT_TRUE(writer->append_evaluation(make_accepted(i)).ok());
     EXPECT_EQ(reader->evaluations().value().size(), static_cast<std::size_t>(i + 1));
   }
+}
+
+TEST_F(ArchiveTest, AnArchiveAtRestIsOneFileAlsoAfterItWasRead) {
+  fill(*create(), 1);
+  EXPECT_TRUE(Archive::open_read_only(file_).value()->verify().ok());
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder_))
+    names.push_back(entry.path().filename().string());
+  EXPECT_THAT(names, testing::ElementsAre("archive.sqlite"));
 }
 
 TEST_F(ArchiveTest, ASecondWriterIsRefusedAndToldWhoHoldsIt) {

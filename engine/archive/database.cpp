@@ -11,8 +11,6 @@ namespace kbeam {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kBusyTimeoutMs = 10'000;
-
 // A path as a SQLite URI, which gives '?', '#' and '%' a meaning of their own.
 std::string uri_of(const fs::path& file) {
   std::string uri = "file:";
@@ -108,7 +106,18 @@ std::string Statement::blob(int column) const {
   return bytes == nullptr ? std::string() : std::string(bytes, static_cast<std::size_t>(size));
 }
 
-Result<Database> Database::open(const fs::path& file, OpenMode mode) {
+Result<Database> Database::open_in_memory() {
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(
+      ":memory:", &handle,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_EXRESCODE,
+      nullptr);
+  Database database("memory", handle);
+  if (code != SQLITE_OK) return database.failure(code);
+  return database;
+}
+
+Result<Database> Database::open(const fs::path& file, OpenMode mode, int busy_timeout_ms) {
   const std::string what =
       (mode == OpenMode::create ? "create archive " : "open archive ") + file.string();
   std::error_code trouble;
@@ -130,7 +139,7 @@ Result<Database> Database::open(const fs::path& file, OpenMode mode) {
       error.attempted = what;
       return error;
     }
-    sqlite3_busy_timeout(handle, kBusyTimeoutMs);
+    sqlite3_busy_timeout(handle, busy_timeout_ms);
     return database;
   };
   if (mode == OpenMode::create)
@@ -204,7 +213,7 @@ Error Database::failure(int sqlite_code) const {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {ErrorCode::busy, what, "another process holds it locked (" + said + ")",
-              "end that process, then try again"};
+              "end that process, then try again; what was recorded before is whole"};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return {ErrorCode::corrupt, what, "the file is damaged or no archive (" + said + ")",

@@ -55,7 +55,10 @@ enum class OpenMode { create, append, read_only };
 class Database {
  public:
   // `create` fails when the file exists; the others fail when it does not.
-  static Result<Database> open(const std::filesystem::path& file, OpenMode mode);
+  // `busy_timeout_ms`: how long another process's lock is waited for.
+  static Result<Database> open(const std::filesystem::path& file, OpenMode mode,
+                               int busy_timeout_ms = 10'000);
+  static Result<Database> open_in_memory();
   Database(Database&& other) noexcept;
   Database& operator=(Database&&) = delete;
   ~Database();

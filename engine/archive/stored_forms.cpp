@@ -124,6 +124,16 @@ std::vector<std::string> source_hashes(const Json& candidate_body) {
   return hashes;
 }
 
+std::vector<std::string> named_blobs(const std::string& kind, const Json& body) {
+  if (kind == "candidate") return source_hashes(body);
+  if (kind == "artifact") return {body.value("log_hash", std::string())};
+  std::vector<std::string> hashes;
+  if (kind == "evaluation")
+    for (const Json& measurement : body.value("measurements", Json::array()))
+      hashes.push_back(measurement.value("samples_hash", std::string()));
+  return hashes;
+}
+
 std::string encode_samples(const PairedSamples& samples) {
   std::string bytes(kSamplesMark);
   const auto put_reals = [&](const std::vector<double>& values) {

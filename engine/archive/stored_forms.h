@@ -39,6 +39,9 @@ Result<Candidate> restore_candidate(Json body, const FetchBlob& fetch);
 Result<Evaluation> restore_evaluation(Json body, const FetchBlob& fetch);
 std::vector<std::string> source_hashes(const Json& candidate_body);
 
+// The hashes of all content that an event of this kind names.
+std::vector<std::string> named_blobs(const std::string& kind, const Json& body);
+
 // Four arrays, each behind its length: little-endian doubles, doubles, bytes, 32-bit integers.
 std::string encode_samples(const PairedSamples& samples);
 Result<PairedSamples> decode_samples(std::string_view bytes);

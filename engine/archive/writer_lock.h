@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "base/result.h"
 
@@ -13,6 +15,8 @@ class WriterLock {
   // Fails at once, naming the holder, when somebody has it. `archive.sqlite` is guarded by
   // `archive.lock`.
   static Result<WriterLock> take(const std::filesystem::path& archive_file);
+  // Who has it, as people say it; empty when nobody does.
+  static std::optional<std::string> find_holder(const std::filesystem::path& archive_file);
   WriterLock(WriterLock&& other) noexcept;
   WriterLock& operator=(WriterLock&&) = delete;
   ~WriterLock();
