@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -64,11 +63,33 @@ std::optional<Artifact> read_entry(const fs::path& place) {
 }  // namespace
 
 CacheDraft::CacheDraft(CacheDraft&& other) noexcept
-    : folder_(std::exchange(other.folder_, {})), lock_(std::exchange(other.lock_, -1)) {}
+    : folder_(std::exchange(other.folder_, {})), lock_(std::move(other.lock_)) {}
 
 CacheDraft::~CacheDraft() {
   if (!folder_.empty()) remove_folder(folder_);
-  if (lock_ >= 0) ::close(lock_);
+}
+
+std::shared_ptr<const CacheUse> CacheUse::lock(const fs::path& folder, int operation) {
+  std::error_code trouble;
+  fs::create_directories(folder, trouble);
+  const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return nullptr;
+  std::shared_ptr<const CacheUse> use(new CacheUse(file));
+  while (::flock(file, operation) != 0)
+    if (errno != EINTR) return nullptr;
+  return use;
+}
+
+std::shared_ptr<const CacheUse> CacheUse::share(const fs::path& folder) {
+  return lock(folder, LOCK_SH);
+}
+
+std::shared_ptr<const CacheUse> CacheUse::try_exclusive(const fs::path& folder) {
+  return lock(folder, LOCK_EX | LOCK_NB);
+}
+
+CacheUse::~CacheUse() {
+  ::close(file_);
 }
 
 fs::path BuildCache::place_of(const std::string& key) const {
@@ -87,19 +108,30 @@ std::optional<Artifact> BuildCache::find(const std::string& key) const {
     return std::nullopt;
   }
   artifact->from_cache = true;
+  fs::last_write_time(place, fs::file_time_type::clock::now(), trouble);  // for gc: used today
   return artifact;
 }
 
+Result<bool> BuildCache::is_whole(const std::string& key) const {
+  const fs::path place = place_of(key);
+  if (std::error_code trouble; !fs::exists(place, trouble))
+    return Error{ErrorCode::not_found, "read the build " + key, "there is none in the cache",
+                 "build it again"};
+  const std::optional<Artifact> artifact = read_entry(place);
+  return artifact.has_value() && artifact->key == key;
+}
+
 Result<CacheDraft> BuildCache::start() const {
-  ASSIGN_OR_RETURN(fs::path folder, make_temporary_folder(folder_, kDraftPrefix));
-  const int lock = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock < 0 || ::flock(lock, LOCK_EX | LOCK_NB) != 0) {
-    const Error error = cache_error(folder, std::string("lock it: ") + std::strerror(errno));
-    if (lock >= 0) ::close(lock);
-    remove_folder(folder);
-    return error;
+  for (;;) {
+    ASSIGN_OR_RETURN(fs::path folder, make_temporary_folder(folder_, kDraftPrefix));
+    // Until it is locked it looks abandoned, and may be removed: then begin again.
+    if (auto lock = OwnLock::try_take(folder))
+      return CacheDraft(std::move(folder), std::move(*lock));
+    if (std::error_code trouble; fs::exists(folder, trouble)) {
+      remove_folder(folder);
+      return cache_error(folder, "it cannot be locked");
+    }
   }
-  return CacheDraft(std::move(folder), lock);
 }
 
 Result<fs::path> BuildCache::keep_folder(CacheDraft draft, const std::string& key) const {
@@ -137,15 +169,9 @@ Result<Artifact> BuildCache::keep(CacheDraft draft, Artifact artifact) const {
 
 void BuildCache::remove_abandoned_drafts() const {
   std::error_code trouble;
-  const auto now = fs::file_time_type::clock::now();
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_, trouble)) {
     if (!entry.path().filename().string().starts_with(kDraftPrefix)) continue;
-    // A process needs a moment between making its draft and locking it.
-    if (now - entry.last_write_time(trouble) < std::chrono::seconds(60)) continue;
-    const int lock = ::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lock < 0) continue;
-    if (::flock(lock, LOCK_EX | LOCK_NB) == 0) remove_folder(entry.path());
-    ::close(lock);
+    if (const auto lock = OwnLock::try_take(entry.path())) remove_folder(entry.path());
   }
 }
 

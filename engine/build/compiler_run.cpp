@@ -70,10 +70,14 @@ bool has(std::string_view log, std::string_view words) {
   return log.find(words) != std::string_view::npos;
 }
 
-}  // namespace
+// By SIGKILL, and not by us: the compiler itself, or a pass that it reports.
+bool was_killed(const ProcessOutcome& outcome) {
+  return !outcome.timed_out && outcome.exit_code != 0 &&
+         (outcome.signal == SIGKILL || has(outcome.output, "Killed signal terminated program"));
+}
 
-Result<ProcessOutcome> run_compiler(const Toolchain& toolchain, const CompilerSandbox& sandbox,
-                                    const CompilerRun& run) {
+Result<ProcessOutcome> run_once(const Toolchain& toolchain, const CompilerSandbox& sandbox,
+                                const CompilerRun& run) {
   BuildLimits limits = run.limits;
   if (!defence_is_on(Defence::build_limits)) limits = {3600, 0, 0};
   ASSIGN_OR_RETURN(
@@ -94,6 +98,16 @@ Result<ProcessOutcome> run_compiler(const Toolchain& toolchain, const CompilerSa
                       .before_exec = std::move(hook)});
 }
 
+}  // namespace
+
+Result<ProcessOutcome> run_compiler(const Toolchain& toolchain, const CompilerSandbox& sandbox,
+                                    const CompilerRun& run) {
+  ASSIGN_OR_RETURN(ProcessOutcome outcome, run_once(toolchain, sandbox, run));
+  // The machine was short of memory, or somebody did it by hand: not the candidate's doing.
+  if (!was_killed(outcome) || (run.cancelled && run.cancelled())) return outcome;
+  return run_once(toolchain, sandbox, run);
+}
+
 BuildFailure explain_failure(const ProcessOutcome& outcome, const BuildLimits& limits) {
   const std::string_view log = outcome.output;
   const bool cpu_time_spent = outcome.signal == SIGXCPU || has(log, "CPU time limit exceeded");
@@ -111,7 +125,17 @@ BuildFailure explain_failure(const ProcessOutcome& outcome, const BuildLimits& l
     return {Verdict::build_failed,
             "the object is larger than " + std::to_string(limits.output_bytes >> 20) + " MiB",
             false};
-  if (outcome.signal != 0 || has(log, "Killed signal"))
+  if (was_killed(outcome))
+    return {Verdict::engine_failed,
+            "the compiler was killed from outside, twice (by the kernel for lack of memory, or by "
+            "hand)",
+            false};
+  if (has(log, "No space left on device") || has(log, "Disk quota exceeded"))
+    return {Verdict::engine_failed,
+            "the disk that holds the build cache is full: free space there, or choose another with "
+            "XDG_CACHE_HOME",
+            false};
+  if (outcome.signal != 0)
     return {Verdict::build_failed, "the compiler was killed by a signal", false};
   if (has(log, "internal compiler error"))
     return {Verdict::build_failed, "the compiler met an error of its own: " + first_error(log),

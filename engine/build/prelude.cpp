@@ -89,6 +89,7 @@ Result<Prelude> make_prelude(const PreludeRequest& request) {
   hasher.field(request.contract_include.string()).field(request.contract_hash);
   for (const std::string& flag : request.flags) hasher.field(flag);
   const std::string key = hasher.hex();
+  request.cache.remove_abandoned_drafts();
   fs::path folder = request.cache.place_of(key);
   ASSIGN_OR_RETURN(const fs::path header, place_header(request.cache));
   if (fs::exists(folder) && !is_whole(folder, request.toolchain)) {
