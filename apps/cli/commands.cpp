@@ -22,7 +22,10 @@ std::vector<Command> make_commands() {
        {{"PROBLEM", "PROBLEM", "a problem's name or folder", "", Kind::required},
         {"--budget", "TIME", "wall time, promotion and report included", "180s"},
         {"--evaluations", "N", "stop after this many screened candidates", ""},
-        {"--goal", "GOAL", "stop when met: 'speedup >= 6', 'case n512 <= 2ms', joined by and / or",
+        {"--goal", "GOAL",
+         "stop when met: 'speedup >= 6', 'case n512 <= 2ms', joined by and / or; 'slower <= 1' "
+         "lets "
+         "one case lose",
          ""},
         {"--seed", "N", "repeats the choices of an earlier run", "random"},
         {"--target", "cpu|cuda", "where candidates run", "cpu"},

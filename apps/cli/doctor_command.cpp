@@ -16,6 +16,7 @@
 #include "base/process.h"
 #include "loop/baseline.h"
 #include "loop/research_loop.h"
+#include "measure/statistics.h"
 #include "model/json_forms.h"
 #include "target/cpu/runner.h"
 
@@ -66,11 +67,10 @@ Finding examine_archive() {
   return finding;
 }
 
-// What the A/A control of a problem's baseline can tell apart: the half-width of a 99 % interval,
-// at the pairs that a confirmation and a promotion take (it shrinks with the square root of their
-// number).
+// What the A/A control of a problem's baseline can tell apart: its noise floor, and the half-width
+// of an interval at the last look of a confirmation and of a promotion (it shrinks with the square
+// root of the pairs).
 Result<Finding> examine_noise(BenchTools& tools) {
-  constexpr int kPairs = 31;
   TerminalProgress progress(stderr);
   const MachineBench bench{tools.problem, tools.target.library->code(), *tools.target.judge,
                            *tools.builds, progress};
@@ -79,25 +79,28 @@ Result<Finding> examine_noise(BenchTools& tools) {
       .candidate = tools.builds->subject_of(baseline.portfolio, baseline.portfolio.id),
       .reference = tools.builds->subject_of(baseline.portfolio, baseline.portfolio.id)};
   request.timed_cases = tools.problem.timed_cases();
-  request.rule = {.name = "a/a", .pairs_per_process = kPairs, .processes = 1};
+  const MeasurementRules rules = cpu_rules();
+  request.rule = rules.control;
+  request.rule.looks.resize(1);
   const Evaluation control = tools.target.judge->compare(request);
   if (control.verdict != Verdict::accepted)
     return Finding{"noise", Finding::State::missing, "the A/A control failed: " + control.reason};
   double worst = 0;
-  double shift = 0;
+  double floor = 0;
   for (const Measurement& measurement : control.measurements) {
     worst = std::max(worst, std::log(measurement.summary.high / measurement.summary.low) / 2);
-    shift = std::max(shift, std::abs(std::log(measurement.summary.speedup)));
+    floor = std::max(floor, noise_floor(aa_noise(measurement.samples, request.rule.confidence), 0,
+                                        measurement.summary.candidate_ns));
   }
-  const double promote_pairs =
-      cpu_rules().promote.pairs_per_process * cpu_rules().promote.processes;
+  const double pairs = request.rule.looks.back().pairs;
+  const auto resolved = [&](const StoppingRule& rule) {
+    return 100 * (floor + worst * std::sqrt(pairs / rule.looks.back().pairs));
+  };
   return Finding{
       "noise", worst < 0.05 ? Finding::State::works : Finding::State::weaker,
-      fmt::format(
-          "identical kernels differ by {:.2f} % (A/A, {} pairs); this machine resolves gains of "
-          "about {:.1f} % in a promotion, {:.1f} % in a confirmation",
-          100 * shift, kPairs, 100 * (worst * std::sqrt(kPairs / promote_pairs) + 0.005),
-          100 * (worst * std::sqrt(kPairs / 30.0) + 0.005))};
+      fmt::format("identical kernels may differ by {:.2f} % (A/A, {} pairs); this machine resolves "
+                  "gains of about {:.1f} % in a promotion, {:.1f} % in a confirmation",
+                  100 * floor, pairs, resolved(rules.promote), resolved(rules.confirm))};
 }
 
 std::vector<Finding> examine() {

@@ -1,7 +1,8 @@
 # A campaign ends by itself with one JSON object that has every promised field, and an archive to match.
 source "$(dirname "$0")/lib.sh"
 # batched_qr, because there every sketch is far ahead of LAPACK on small matrices: a winner is certain.
-expect 0 "$KBEAM" run batched_qr --budget 300s --evaluations 6 --seed 7 --json
+# Six evaluations need not reach every case, so cases may lose here.
+expect 0 "$KBEAM" run batched_qr --budget 300s --evaluations 6 --seed 7 --goal 'speedup >= 1000 and slower <= 6' --json
 holds 'all(k in r for k in ["run_id","tool_version","problem","target","threads","winner","baseline","evaluations","evaluations_per_minute","engine_overhead_fraction","stop_reason","archive","report_html"])'
 holds 'r["evaluations"] == 6 and r["stop_reason"] == "budget_evaluations"'
 holds 'all(k in r["winner"] for k in ["candidate_id","verdict","grade","assurance","worst_column_error_eps","limit_eps","speedup_geomean","cases"])'
