@@ -70,6 +70,10 @@ __device__ __forceinline__ int cluster_size() {
 __device__ __forceinline__ void let_next_start() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
+// Until the kernel before this one is done, where the plan lets them overlap.
+__device__ __forceinline__ void wait_for_previous() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
 __device__ __forceinline__ void copy_16(void* to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
                : "memory");
@@ -111,24 +115,6 @@ __device__ __forceinline__ std::uint32_t to_halves(float first, float second) {
 }
 __device__ __forceinline__ float2 from_halves(std::uint32_t pair) {
   return __half22float2(*reinterpret_cast<const __half2*>(&pair));
-}
-__device__ __forceinline__ void load_matrices(std::uint32_t (&b)[4], const std::uint16_t* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-               : "r"(shared_address(row)));
-}
-__device__ __forceinline__ void load_transposed(std::uint32_t (&b)[4], const std::uint16_t* row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
-               : "r"(shared_address(row)));
-}
-// c += a b, 16 x 8 x 16.
-__device__ __forceinline__ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4],
-                                             std::uint32_t b0, std::uint32_t b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7},"
-      " {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 // c += a b, 16 x 8 x 16. Element 2 q + h of a: row lane / 4 + 8 h, column lane % 4 + 4 q; element q
 // of b: row lane % 4 + 4 q, column lane / 4; element 2 h + e of c: row lane / 4 + 8 h, column
@@ -767,7 +753,7 @@ struct Panel {
   // Columns 64 .. 127 -= V (T' W), W of 64 x 64 by rows.
   __device__ __forceinline__ void update_second_half(const float* w) {
     const int g = lane / 4, t = lane % 4, i0 = warp / 4 * 16, j0 = warp % 4 * 16;
-    float* y = reinterpret_cast<float*>(work) + 3 * kCrossSize;  // behind W and the letters
+    double* y = reinterpret_cast<double*>(work) + kCrossSize / 2;  // behind W
     {
       double sums[2][4] = {};
 #pragma unroll 1
@@ -788,8 +774,7 @@ struct Panel {
       for (int j = 0; j < 2; ++j)
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-          y[(i0 + g + e / 2 * 8) * kWide + j0 + j * 8 + t * 2 + e % 2] =
-              static_cast<float>(sums[j][e]);
+          y[(i0 + g + e / 2 * 8) * kWide + j0 + j * 8 + t * 2 + e % 2] = sums[j][e];
     }
     __syncthreads();
 #pragma unroll 1
@@ -1171,140 +1156,6 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0 && j < s.n) backs[matrix * s.n + j] = scale.back;
 }
 
-// c[i][j] += a b for pairs of FP16 halves, three products; neighbours in time are independent.
-template <int kI, int kAll>
-__device__ __forceinline__ void multiply_halves(float (&c)[kI][kAll][4], int j,
-                                                const std::uint32_t (&a_high)[kI][4],
-                                                const std::uint32_t (&a_low)[kI][4],
-                                                const std::uint32_t (&b_high)[4],
-                                                const std::uint32_t (&b_low)[4]) {
-#pragma unroll
-  for (int e = 0; e < 2; ++e)
-#pragma unroll
-    for (int i = 0; i < kI; ++i)
-      multiply_add(c[i][j + e], a_low[i], b_high[2 * e], b_high[2 * e + 1]);
-#pragma unroll
-  for (int e = 0; e < 2; ++e)
-#pragma unroll
-    for (int i = 0; i < kI; ++i)
-      multiply_add(c[i][j + e], a_high[i], b_low[2 * e], b_low[2 * e + 1]);
-#pragma unroll
-  for (int e = 0; e < 2; ++e)
-#pragma unroll
-    for (int i = 0; i < kI; ++i)
-      multiply_add(c[i][j + e], a_high[i], b_high[2 * e], b_high[2 * e + 1]);
-}
-
-// --- W' = X' V ---
-
-constexpr int kDeep = 32;        // rows that are on chip at a time
-constexpr int kXStride = 40;     // floats
-constexpr int kHalfStride = 40;  // halves
-constexpr int kMostSum = 128;    // rows that one accumulator sums
-constexpr int kProjectStages = 4;
-
-template <int kWide>
-constexpr int kProjectStage = kTile* kXStride * 4 + 2 * kWide * kHalfStride * 2;
-
-// For 128 columns from `first_column` on, kWide of the kV reflectors and `slab` rows of them.
-template <int kV, int kWide>
-__global__ void __launch_bounds__(kThreads, 1)
-    project_columns(const float* x, const std::uint16_t* v_high, const std::uint16_t* v_low,
-                    float* w, Step s, int first_column, int columns, int slab) {
-  extern __shared__ float4 shared_memory[];
-  constexpr int kTiles = kWide / 16, kParts = kV / kWide;
-  char* memory = reinterpret_cast<char*>(shared_memory);
-  const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, g = lane / 4,
-            t = lane % 4;
-  const std::int64_t matrix = blockIdx.z;
-  const int block = blockIdx.x / kParts, v_first = blockIdx.x % kParts * kWide;
-  const int padded = (s.m - s.first + kTile - 1) / kTile * kTile;
-  const int begin = blockIdx.y * slab, end = min(padded, begin + slab);
-  const float* x_from =
-      x + (matrix * s.columns_all + first_column + block * kTile) * s.stride + s.first;
-  const std::int64_t v_from = (matrix * kV + v_first) * s.stride;
-  const int parts = (end - begin) / kDeep;
-
-  const auto fetch = [&](int part) {
-    if (part < parts) {
-      char* stage = memory + part % kProjectStages * kProjectStage<kWide>;
-      const int row = begin + part * kDeep;
-#pragma unroll
-      for (int e = thread; e < kTile * (kDeep / 4); e += kThreads) {
-        const int j = e / (kDeep / 4), at = e % (kDeep / 4) * 4;
-        copy_16(stage + (j * kXStride + at) * 4, x_from + std::int64_t{j} * s.stride + row + at);
-      }
-      char* v_stage = stage + kTile * kXStride * 4;
-#pragma unroll
-      for (int e = thread; e < 2 * kWide * (kDeep / 8); e += kThreads) {
-        const int j = e / (kDeep / 8), at = e % (kDeep / 8) * 8;
-        const std::uint16_t* from = j < kWide ? v_high : v_low;
-        copy_16(v_stage + (j * kHalfStride + at) * 2,
-                from + v_from + std::int64_t{j % kWide} * s.stride + row + at);
-      }
-    }
-    commit_copies();
-  };
-#pragma unroll
-  for (int part = 0; part < kProjectStages - 1; ++part) fetch(part);
-
-  const int column = warp % 4 * 32, v0 = warp / 4 * (kWide / 2);
-  float sums[2][kTiles][4] = {}, part_sums[2][kTiles][4] = {};
-#pragma unroll 1
-  for (int part = 0; part < parts; ++part) {
-    wait_copies<kProjectStages - 2>();
-    __syncthreads();
-    fetch(part + kProjectStages - 1);
-    const char* stage = memory + part % kProjectStages * kProjectStage<kWide>;
-    const float* x_tile = reinterpret_cast<const float*>(stage);
-    const std::uint16_t* v_tile =
-        reinterpret_cast<const std::uint16_t*>(stage + kTile * kXStride * 4) +
-        (v0 + lane / 16 * 8 + lane % 8) * kHalfStride + lane / 8 % 2 * 8;
-#pragma unroll
-    for (int k = 0; k < kDeep; k += 16) {
-      std::uint32_t high[2][4], low[2][4];
-#pragma unroll
-      for (int i = 0; i < 2; ++i)
-#pragma unroll
-        for (int r = 0; r < 4; ++r) {
-          const float2 two = *reinterpret_cast<const float2*>(
-              x_tile + (column + i * 16 + r % 2 * 8 + g) * kXStride + k + r / 2 * 8 + 2 * t);
-          split(two.x, two.y, high[i][r], low[i][r]);
-        }
-#pragma unroll
-      for (int j = 0; j < kTiles; j += 2) {
-        std::uint32_t b_high[4], b_low[4];
-        load_matrices(b_high, v_tile + j * 8 * kHalfStride + k);
-        load_matrices(b_low, v_tile + (kWide + j * 8) * kHalfStride + k);
-        multiply_halves(part_sums, j, high, low, b_high, b_low);
-      }
-    }
-    // The accumulation cuts: not too many terms in one sum.
-    if (part % (kMostSum / kDeep) == kMostSum / kDeep - 1 || part == parts - 1) {
-#pragma unroll
-      for (int i = 0; i < 2; ++i)
-#pragma unroll
-        for (int j = 0; j < kTiles; ++j)
-#pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            sums[i][j][e] += part_sums[i][j][e];
-            part_sums[i][j][e] = 0;
-          }
-    }
-  }
-  wait_copies<0>();
-  float* to = w + ((matrix * gridDim.y + blockIdx.y) * columns + block * kTile) * kV + v_first;
-#pragma unroll
-  for (int i = 0; i < 2; ++i)
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-#pragma unroll
-      for (int j = 0; j < kTiles; ++j)
-        *reinterpret_cast<float2*>(to + (column + i * 16 + half * 8 + g) * kV + v0 + j * 8 +
-                                   2 * t) =
-            make_float2(sums[i][j][2 * half], sums[i][j][2 * half + 1]);
-}
-
 // --- Y = T'W ---
 
 template <int kHalves, int kColumns>
@@ -1331,16 +1182,26 @@ __global__ void __launch_bounds__(kThreads)
     for (int e = thread; e < kSmall / 4; e += kThreads)
       copy_16(small + 2 * kSmall + e * 4, crossed + matrix * kSmall + e * 4);
   commit_copies();
-#pragma unroll
+  let_next_start();
+  wait_for_previous();
+#pragma unroll 1
   for (int e = thread; e < kColumns * kV / 4; e += kThreads) {
     const int j = e / (kV / 4), at = e % (kV / 4) * 4;
     const float* from = w + (matrix * slabs * columns + first + j) * kV + at;
     float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 8
-    for (int slab = 0; slab < slabs; ++slab) {
-      const float4 part =
-          *reinterpret_cast<const float4*>(from + std::int64_t{slab} * columns * kV);
-      sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
+    constexpr int kTogether = kColumns < 32 ? 16 : 4;
+    for (int slab = 0; slab < slabs; slab += kTogether) {
+      float4 part[kTogether];
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i) {
+        part[i] = make_float4(0, 0, 0, 0);
+        if (slab + i < slabs)
+          part[i] = __ldcg(
+              reinterpret_cast<const float4*>(from + std::int64_t{slab + i} * columns * kV));
+      }
+#pragma unroll
+      for (int i = 0; i < kTogether; ++i)
+        sum.x += part[i].x, sum.y += part[i].y, sum.z += part[i].z, sum.w += part[i].w;
     }
     sum.x /= kRaise, sum.y /= kRaise, sum.z /= kRaise, sum.w /= kRaise;
     *reinterpret_cast<float4*>(in + j * kStride + at) = sum;
@@ -1395,130 +1256,26 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// --- X -= V Y ---
-
-template <int kWide>
-constexpr int kUpdateStage = 2 * kWide* kHalfStride * 2 + 2 * kDeep*(kTile + 8) * 2;
-
-// A tile of 128 rows and kWide columns. The rows of the panel's own reflectors are rows of R now.
-template <int kV, int kWide>
-__global__ void __launch_bounds__(kThreads, 2)
-    update_tiles(float* x, float* h, const std::uint16_t* v_high, const std::uint16_t* v_low,
-                 const std::uint16_t* y_high, const std::uint16_t* y_low, const float* backs,
-                 Step s, int first_column, int columns) {
-  extern __shared__ float4 shared_memory[];
-  constexpr int kVStride = kTile + 8, kParts = kV / kDeep, kI = kWide / 64;
-  char* memory = reinterpret_cast<char*>(shared_memory);
-  const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, g = lane / 4,
-            t = lane % 4;
-  const std::int64_t matrix = blockIdx.z;
-  const int row0 = blockIdx.x * kTile, column0 = blockIdx.y * kWide;
-  const std::int64_t v_from = matrix * kV * s.stride + row0;
-  const std::int64_t y_from = (matrix * columns + column0) * kV;
-
-  const auto fetch = [&](int part) {
-    if (part < kParts) {
-      char* stage = memory + part % 2 * kUpdateStage<kWide>;
-#pragma unroll
-      for (int e = thread; e < 2 * kWide * (kDeep / 8); e += kThreads) {
-        const int j = e / (kDeep / 8), at = e % (kDeep / 8) * 8;
-        const std::uint16_t* from = j < kWide ? y_high : y_low;
-        copy_16(stage + (j * kHalfStride + at) * 2,
-                from + y_from + (j % kWide) * kV + part * kDeep + at);
-      }
-      char* v_stage = stage + 2 * kWide * kHalfStride * 2;
-#pragma unroll
-      for (int e = thread; e < 2 * kDeep * (kTile / 8); e += kThreads) {
-        const int l = e / (kTile / 8), at = e % (kTile / 8) * 8;
-        const std::uint16_t* from = l < kDeep ? v_high : v_low;
-        copy_16(v_stage + (l * kVStride + at) * 2,
-                from + v_from + std::int64_t{part * kDeep + l % kDeep} * s.stride + at);
-      }
-    }
-    commit_copies();
-  };
-  fetch(0);
-
-  const int column = warp % 4 * (kWide / 4), row = warp / 4 * 64;
-  float sums[kI][8][4] = {};
-#pragma unroll 1
-  for (int part = 0; part < kParts; ++part) {
-    fetch(part + 1);
-    wait_copies<1>();
-    __syncthreads();
-    const char* stage = memory + part % 2 * kUpdateStage<kWide>;
-    const std::uint16_t* y_tile = reinterpret_cast<const std::uint16_t*>(stage) +
-                                  (column + lane % 16) * kHalfStride + lane / 16 * 8;
-    const std::uint16_t* v_tile =
-        reinterpret_cast<const std::uint16_t*>(stage + 2 * kWide * kHalfStride * 2) +
-        (lane / 8 % 2 * 8 + lane % 8) * kVStride + row + lane / 16 * 8;
-#pragma unroll
-    for (int k = 0; k < kDeep; k += 16) {
-      std::uint32_t high[kI][4], low[kI][4];
-#pragma unroll
-      for (int i = 0; i < kI; ++i) {
-        load_matrices(high[i], y_tile + i * 16 * kHalfStride + k);
-        load_matrices(low[i], y_tile + (kWide + i * 16) * kHalfStride + k);
-      }
-#pragma unroll
-      for (int j = 0; j < 8; j += 2) {
-        std::uint32_t b_high[4], b_low[4];
-        load_transposed(b_high, v_tile + k * kVStride + j * 8);
-        load_transposed(b_low, v_tile + (kDeep + k) * kVStride + j * 8);
-        multiply_halves(sums, j, high, low, b_high, b_low);
-      }
-    }
-    __syncthreads();
-  }
-
-#pragma unroll
-  for (int i = 0; i < kI; ++i)
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int j = first_column + column0 + column + i * 16 + half * 8 + g;
-      float* at = x + (matrix * s.columns_all + j) * s.stride + s.first + row0 + row + 2 * t;
-      float2 two[8];
-#pragma unroll
-      for (int tile = 0; tile < 8; ++tile) two[tile] = *reinterpret_cast<float2*>(at + tile * 8);
-#pragma unroll
-      for (int tile = 0; tile < 8; ++tile) {
-        two[tile].x = fmaf(sums[i][tile][2 * half], -1 / kRaise, two[tile].x);
-        two[tile].y = fmaf(sums[i][tile][2 * half + 1], -1 / kRaise, two[tile].y);
-      }
-      if (row0 + row >= kV) {
-#pragma unroll
-        for (int tile = 0; tile < 8; ++tile) *reinterpret_cast<float2*>(at + tile * 8) = two[tile];
-      } else if (j < s.n) {
-        const float back = backs[matrix * s.n + j];
-        const int first_row = s.first + row + 2 * t;
-        float* r = h + (matrix * s.n + j) * s.m + first_row;
-#pragma unroll
-        for (int tile = 0; tile < 8; ++tile) {
-          if (first_row + tile * 8 < s.m) r[tile * 8] = two[tile].x * back;
-          if (first_row + tile * 8 + 1 < s.m) r[tile * 8 + 1] = two[tile].y * back;
-        }
-      }
-    }
-}
-
-// --- the same two far from the panel, with instructions of a warpgroup ---
+// --- W' = X' V and X -= V Y ---
 
 constexpr int kSwizzled = kTile * 128;  // bytes of 128 rows of 64 halves
 constexpr int kLong = 64;               // rows that are on chip at a time
 constexpr int kLongStride = 72;         // floats
-constexpr int kFarProjectStage = 2 * kSwizzled + kTile * kLongStride * 4;
-constexpr int kFarProjectStages = 3;
+constexpr int kProjectStage = 2 * kSwizzled + kTile * kLongStride * 4;
+constexpr int kProjectStages = 3;
 
 // Where 16-byte piece `piece` of row `row` lies.
 __device__ __forceinline__ int swizzled(int row, int piece) {
   return row * 128 + (piece ^ row % 8) * 16;
 }
 
+// For 128 columns from `first_column` on and `slab` rows of them.
 __global__ void __launch_bounds__(kThreads, 1)
-    project_far(const float* x, const std::uint16_t* v_high, const std::uint16_t* v_low, float* w,
+    project_columns(const float* x, const std::uint16_t* v_high, const std::uint16_t* v_low, float* w,
                 Step s, int first_column, int columns, int slab) {
   extern __shared__ float4 shared_memory[];
   constexpr int kV = 2 * kHalf;
+  let_next_start();
   char* memory = reinterpret_cast<char*>(shared_memory);
   memory += (1024 - shared_address(memory) % 1024) % 1024;
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, g = lane / 4,
@@ -1533,7 +1290,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 
   const auto fetch = [&](int part) {
     if (part < parts) {
-      char* stage = memory + part % kFarProjectStages * kFarProjectStage;
+      char* stage = memory + part % kProjectStages * kProjectStage;
       const int row = begin + part * kLong;
 #pragma unroll
       for (int e = thread; e < 2 * kV * (kLong / 8); e += kThreads) {
@@ -1552,17 +1309,17 @@ __global__ void __launch_bounds__(kThreads, 1)
     commit_copies();
   };
 #pragma unroll
-  for (int part = 0; part < kFarProjectStages - 1; ++part) fetch(part);
+  for (int part = 0; part < kProjectStages - 1; ++part) fetch(part);
 
   const int column = warp * 16 + g;
   float sums[16][4] = {}, part_sums[16][4];
 #pragma unroll 1
   for (int part = 0; part < parts; ++part) {
-    wait_copies<kFarProjectStages - 2>();
+    wait_copies<kProjectStages - 2>();
     show_to_tensor_cores();
     __syncthreads();
-    fetch(part + kFarProjectStages - 1);
-    const char* stage = memory + part % kFarProjectStages * kFarProjectStage;
+    fetch(part + kProjectStages - 1);
+    const char* stage = memory + part % kProjectStages * kProjectStage;
     const float* x_tile =
         reinterpret_cast<const float*>(stage + 2 * kSwizzled) + column * kLongStride + 2 * t;
     const std::uint64_t v = operand(shared_address(stage));
@@ -1602,11 +1359,11 @@ __global__ void __launch_bounds__(kThreads, 1)
           make_float2(sums[j][2 * half], sums[j][2 * half + 1]);
 }
 
-constexpr int kFarUpdateBytes = 4 * kSwizzled + 2 * 4 * kSwizzled + 1024;
+constexpr int kUpdateBytes = 4 * kSwizzled + 2 * 4 * kSwizzled + 1024;
 
 // 128 columns and `tiles` tiles of 128 rows, one after the other.
 __global__ void __launch_bounds__(kThreads, 1)
-    update_far(float* x, float* h, const std::uint16_t* v_rows, const std::uint16_t* y_high,
+    update_columns(float* x, float* h, const std::uint16_t* v_rows, const std::uint16_t* y_high,
                const std::uint16_t* y_low, const float* backs, Step s, int first_column,
                int columns, int tiles) {
   extern __shared__ float4 shared_memory[];
@@ -1634,6 +1391,10 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     commit_copies();
   };
+  // V and X are older than what the kernel before this one computes.
+  fetch(begin);
+  let_next_start();
+  wait_for_previous();
   const std::int64_t y_from = (matrix * columns + column0) * kV;
 #pragma unroll 8
   for (int e = thread; e < 2 * kTile * (kV / 8); e += kThreads) {
@@ -1642,7 +1403,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     copy_16(memory + (j / kTile * 2 + piece / 8) * kSwizzled + swizzled(j % kTile, piece % 8),
             from + y_from + (j % kTile) * kV + piece * 8);
   }
-  fetch(begin);
+  commit_copies();
 
   const int column = first_column + column0 + warp * 16 + g;
   float* x_at = x + (matrix * s.columns_all + column) * s.stride + s.first + 2 * t;
@@ -1736,51 +1497,35 @@ struct Columns {
   int first, count;
 };
 
-// Applies a panel to some columns. Near the next panel there are few of them, and the tiles are
-// small.
-template <int kHalves, bool kNear>
+// Applies a panel to some columns.
+template <bool kNear>
 kbeam::Node plan_update(Job& job, const Work& work, const Sums& sums, const Step& s,
                         const Columns& columns, const kbeam::After& after, bool overlap) {
-  constexpr int kV = kHalves * kHalf, kSlab = kNear ? kNearSlab : kFarSlab;
-  constexpr int kTurned = kNear ? 8 : 32, kUpdated = 64;
+  constexpr int kSlab = kNear ? kNearSlab : kFarSlab, kTurned = kNear ? 8 : 32;
+  constexpr int kTiles = kNear ? 1 : kFarTiles;
   const int rows = rounded_up(s.m - s.first, kTile), slabs = (rows + kSlab - 1) / kSlab;
-  if (kNear)
-    job.plan.launch(project_columns<kV, kHalf>,
-                    {.grid = {columns.count / kTile * kHalves, slabs, job.batch},
-                     .block = kThreads,
-                     .shared_bytes = kProjectStages * kProjectStage<kHalf>,
-                     .overlap_previous = overlap,
-                     .after = after},
-                    job.x, work.v_high, work.v_low, sums.w, s, columns.first, columns.count, kSlab);
-  else
-    job.plan.launch(project_far,
-                    {.grid = {columns.count / kTile, slabs, job.batch},
-                     .block = kThreads,
-                     .shared_bytes = kFarProjectStages * kFarProjectStage + 1024,
-                     .overlap_previous = overlap,
-                     .after = after},
-                    job.x, work.v_high, work.v_low, sums.w, s, columns.first, columns.count, kSlab);
-  job.plan.launch(turn_columns<kHalves, kTurned>,
+  job.plan.launch(project_columns,
+                  {.grid = {columns.count / kTile, slabs, job.batch},
+                   .block = kThreads,
+                   .shared_bytes = kProjectStages * kProjectStage + 1024,
+                   .overlap_previous = overlap,
+                   .after = after},
+                  job.x, work.v_high, work.v_low, sums.w, s, columns.first, columns.count, kSlab);
+  job.plan.launch(turn_columns<2, kTurned>,
                   {.grid = {columns.count / kTurned, job.batch},
                    .block = kThreads,
-                   .shared_bytes = kTurnBytes<kHalves, kTurned>},
+                   .shared_bytes = kTurnBytes<2, kTurned>,
+                   .overlap_previous = true},
                   sums.w, work.triangles, work.crossed, sums.y_high, sums.y_low, columns.count,
                   slabs);
-  if (kNear)
-    return job.plan.launch(update_tiles<kV, kUpdated>,
-                           {.grid = {rows / kTile, columns.count / kUpdated, job.batch},
-                            .block = kThreads,
-                            .shared_bytes = 2 * kUpdateStage<kUpdated>},
-                           job.x, job.h, work.v_high, work.v_low, sums.y_high, sums.y_low,
-                           job.backs, s, columns.first, columns.count);
-  const int tiles = kFarTiles;
-  return job.plan.launch(update_far,
-                         {.grid = {(rows / kTile + tiles - 1) / tiles, columns.count / kTile,
+  return job.plan.launch(update_columns,
+                         {.grid = {(rows / kTile + kTiles - 1) / kTiles, columns.count / kTile,
                                    job.batch},
                           .block = kThreads,
-                          .shared_bytes = kFarUpdateBytes},
+                          .shared_bytes = kUpdateBytes,
+                          .overlap_previous = true},
                          job.x, job.h, work.v_rows, sums.y_high, sums.y_low, job.backs, s,
-                         columns.first, columns.count, tiles);
+                         columns.first, columns.count, kTiles);
 }
 
 kbeam::Node plan_copy(Job& job, const Columns& columns, const kbeam::After& after, bool overlap) {
@@ -1835,17 +1580,17 @@ void plan_panels(Job& job) {
     if (index == 0 && shape.columns_all > kV)
       last = plan_copy(job, {kV, shape.columns_all - kV}, {panel}, kOverlap != 0);
     if (waiting.count > 0)
-      last = plan_update<kHalves, false>(job, works[1 - index % 2], far, before, waiting, {panel},
+      last = plan_update<false>(job, works[1 - index % 2], far, before, waiting, {panel},
                                          kOverlap != 0);
     const int rest = rounded_up(std::max(0, shape.n - first - kV), kTile);
     waiting = {first + kV + kTile, rest - kTile};
     if (rest == 0) break;
     const kbeam::After both = last.id == panel.id ? kbeam::After{panel} : kbeam::After{panel, last};
-    last = plan_update<kHalves, true>(job, work, near, s, {first + kV, kTile}, both, false);
+    last = plan_update<true>(job, work, near, s, {first + kV, kTile}, both, false);
     before = s;
   }
   if (waiting.count > 0)
-    plan_update<kHalves, false>(job, works[before.first / kV % 2], far, before, waiting, {last},
+    plan_update<false>(job, works[before.first / kV % 2], far, before, waiting, {last},
                                 false);
 }
 
