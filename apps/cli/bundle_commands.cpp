@@ -12,6 +12,7 @@
 #include "archive/archive.h"
 #include "base/spelling.h"
 #include "model/json_forms.h"
+#include "session/sanitizer_gate.h"
 #include "session/task_assembly.h"
 
 namespace kbeam::cli {
@@ -29,7 +30,8 @@ struct Workshop {
   std::unique_ptr<Compiler> compiler;
   std::unique_ptr<ProblemLibrary> library;
   std::unique_ptr<BuildQueue> builds;
-  TaskRequest request;  // all but the subjects
+  TaskRequest request;    // all but the subjects
+  bool all_cases = true;  // none was named
 };
 
 Error unknown_word(const std::string& option, const std::string& word,
@@ -113,6 +115,7 @@ Result<std::unique_ptr<Workshop>> open_workshop(const std::string& problem,
   RETURN_IF_ERROR(choose_kind(options, request));
   RETURN_IF_ERROR(choose_rule(options, request));
   RETURN_IF_ERROR(choose_cases(shop->problem, options.all("--case"), request));
+  shop->all_cases = options.all("--case").empty();
   request.planner.planner = shop->home.planner;
   request.planner.device_description = shop->home.devices / (options.get("--gpu") + ".json");
   if (!fs::exists(request.planner.device_description))
@@ -259,11 +262,14 @@ Result<Json> bundle_one(Workshop& shop, const Candidate& candidate, const Source
   ASSIGN_OR_RETURN(shop.request.candidate, build_subject(shop, candidate, candidate.id));
   if (shop.request.kind == TaskKind::time_only) shop.request.candidate.may_use_libraries = true;
   ASSIGN_OR_RETURN(const auto images, ImageFolder::make());
-  ASSIGN_OR_RETURN(const AssembledTask assembled, assemble_task(shop.request, images->path()));
+  ASSIGN_OR_RETURN(AssembledTask assembled, assemble_task(shop.request, images->path()));
   if (assembled.refused)
     return Json{{"candidate_id", candidate.id},
                 {"refused", std::string(to_string(assembled.refused->verdict))},
                 {"reason", assembled.refused->reason}};
+  // What is watched by a tool is slow: the cases that the sanitizer gate would take.
+  if (shop.request.kind == TaskKind::plain && shop.all_cases)
+    assembled.task.check_cases = choose_sanitizer_cases(assembled.task, assembled.files);
   const fs::path folder = out / assembled.task.id;
   RETURN_IF_ERROR(write_task_folder(assembled.task, assembled.files, folder));
   if (!source.run.empty()) {

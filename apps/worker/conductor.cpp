@@ -10,6 +10,12 @@
 #include "base/defence.h"
 
 namespace kbeam {
+namespace {
+
+// racecheck and initcheck take up to some hundred times as long as a plain run.
+constexpr double kSlowdownUnderATool = 30;
+
+}  // namespace
 
 Conductor::Conductor(const LoadedTask& task, ConductorOptions options, ConductorTools tools,
                      const Clock& clock)
@@ -170,6 +176,7 @@ bool Conductor::open_candidate() {
     if (task_.task.kind == TaskKind::plain) {
       options.plain_memory = true;
       options.wrapper = options_.wrapper;
+      if (!options.wrapper.empty()) options.call_timeout_s *= kSlowdownUnderATool;
     }
     std::optional<SeatFailure> failure;
     auto started = tools_.start_seat(SeatRole::candidate, options, failure);

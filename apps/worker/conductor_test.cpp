@@ -110,7 +110,7 @@ TEST_F(ConductorTest, CountsThePairsAndNotTheFirstCalls) {
   EXPECT_EQ(measurement.samples.process.front(), 0);
   EXPECT_EQ(measurement.samples.process.back(), 2);
   EXPECT_EQ(measurement.reference, "reference-1");
-  EXPECT_EQ(measurement.stopping_rule, "promote 9 x 3");
+  EXPECT_EQ(measurement.stopping_rule, "promote: fixed 9 x 3");
   EXPECT_EQ(measurement.stop_reason, "all pairs taken");
   EXPECT_NEAR(measurement.summary.speedup, 2, 0.02);
   EXPECT_EQ(measurement.summary.comparison, Comparison::faster);

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/process.h"
+#include "session/pools.h"
 
 namespace kbeam {
 namespace {
@@ -52,6 +53,11 @@ Evaluation engine_failure(const TaskRequest& request, const Error& error, const 
                         .grade = request.grade};
   evaluation.started_unix_ms = evaluation.ended_unix_ms = clock.unix_ms();
   return evaluation;
+}
+
+bool calls_library(const AssembledTask& assembled) {
+  return std::ranges::any_of(assembled.files.plans,
+                             [](const auto& plan) { return plan.second.uses_library(); });
 }
 
 }  // namespace
@@ -151,6 +157,12 @@ Evaluation CudaJudge::conduct(const TaskRequest& request, double timeout_s) {
   evaluation.started_unix_ms = started_unix_ms;
   evaluation.ended_unix_ms = clock_.unix_ms();
   hold_to_floors(evaluation);
+  if (request.kind == TaskKind::check || request.kind == TaskKind::compare) {
+    std::vector<Case> cases = request.check_cases;
+    cases.insert(cases.end(), request.timed_cases.begin(), request.timed_cases.end());
+    tally_pools(evaluation, cases);
+    silence_private_cases(evaluation, cases);
+  }
   for (const auto& [case_name, hash] : assembled->task.candidate.plan_of_case)
     if (assembled->files.plans.at(hash).uses_library()) {
       evaluation.weaknesses.push_back("it calls cuBLAS on case " + case_name +
@@ -178,7 +190,7 @@ Evaluation CudaJudge::screen(const Subject& candidate, const Subject& reference,
   return conduct(request, options_.screen_timeout_s);
 }
 
-Result<std::optional<SanitizerFinding>> CudaJudge::sanitize(const TaskRequest& promoted) {
+Result<std::vector<GateResult>> CudaJudge::sanitize(const TaskRequest& promoted) {
   TaskRequest request = promoted;
   request.kind = TaskKind::plain;
   request.reference.reset();
@@ -189,7 +201,9 @@ Result<std::optional<SanitizerFinding>> CudaJudge::sanitize(const TaskRequest& p
   const std::filesystem::path images = options_.task_folder / "images";
   ASSIGN_OR_RETURN(AssembledTask assembled, assemble_task(request, images));
   if (assembled.refused)
-    return std::optional(SanitizerFinding{assembled.refused->verdict, assembled.refused->reason});
+    return std::vector{GateResult{.name = "plan",
+                                  .verdict = assembled.refused->verdict,
+                                  .sentence = assembled.refused->reason}};
   assembled.task.check_cases = choose_sanitizer_cases(assembled.task, assembled.files);
   ASSIGN_OR_RETURN(const TemporaryTask place, TemporaryTask::make(options_.task_folder));
   const std::filesystem::path folder = place.folder() / "task";
@@ -198,6 +212,7 @@ Result<std::optional<SanitizerFinding>> CudaJudge::sanitize(const TaskRequest& p
                           .worker = options_.worker,
                           .device = options_.device,
                           .timeout_s = options_.compare_timeout_s,
+                          .watch_initialisation = !calls_library(assembled),
                           .give_up = options_.give_up},
                          folder);
 }
@@ -208,21 +223,37 @@ Evaluation CudaJudge::compare(const CompareRequest& compare) {
   request.check_cases = compare.check_cases;
   request.timed_cases = compare.timed_cases;
   request.rule = compare.rule;
+  request.rule.confidence = interval_confidence(compare.rule);  // a task knows of one claim alone
+  request.rule.claims = 1;
   if (compare.stage != Stage::promote) return conduct(request, options_.compare_timeout_s);
+  if (best_sandbox() == SandboxLevel::none)
+    return engine_failure(request,
+                          {ErrorCode::unavailable, "promote " + compare.candidate.id,
+                           "without a sandbox a candidate may be checked, but not promoted",
+                           "`kbeam doctor` says what this machine lacks"},
+                          clock_);
+  std::vector<GateResult> gates;
   if (!options_.sanitizer.empty()) {
-    const auto finding = sanitize(request);
-    if (!finding.ok()) return engine_failure(request, finding.error(), clock_);
-    if (*finding) {
+    Result<std::vector<GateResult>> passed = sanitize(request);
+    if (!passed.ok()) return engine_failure(request, passed.error(), clock_);
+    gates = std::move(passed).value();
+    const GateResult& last = gates.back();
+    if (last.verdict != Verdict::accepted) {
       Evaluation evaluation = engine_failure(request, {}, clock_);
-      evaluation.verdict = (*finding)->verdict;
-      evaluation.reason = "sanitizers: " + (*finding)->sentence;
+      evaluation.verdict = last.verdict;
+      evaluation.reason = fmt::format("{}: {}", last.name, last.sentence);
+      evaluation.gates = std::move(gates);
       return evaluation;
     }
   }
   Evaluation evaluation = conduct(request, options_.compare_timeout_s);
-  if (options_.sanitizer.empty())
+  if (gates.empty())
     evaluation.weaknesses.push_back(
         "compute-sanitizer is not installed: memory, races and initialisation were not watched");
+  else if (std::ranges::find(gates, "initcheck", &GateResult::name) == gates.end())
+    evaluation.weaknesses.push_back(
+        "initcheck was not run: the plan calls cuBLAS, all of which it would instrument");
+  evaluation.gates = std::move(gates);
   return evaluation;
 }
 

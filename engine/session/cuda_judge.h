@@ -55,9 +55,8 @@ class CudaJudge final : public Judge {
   TaskRequest request_for(TaskKind kind, const Subject& candidate, Stage stage) const;
   Evaluation conduct(const TaskRequest& request, double timeout_s);
   Result<TaskResult> run_task(const AssembledTask& assembled, double timeout_s);
-  // What the sanitizers have against a candidate that is to be promoted; nothing when they are
-  // content.
-  Result<std::optional<SanitizerFinding>> sanitize(const TaskRequest& promoted);
+  // What each sanitizer says of a candidate that is to be promoted.
+  Result<std::vector<GateResult>> sanitize(const TaskRequest& promoted);
   void hold_to_floors(Evaluation& evaluation) const;
 
   const Problem& problem_;

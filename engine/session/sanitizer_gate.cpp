@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -25,6 +26,8 @@ std::set<std::string> launches_of(const LaunchPlan& plan) {
                                   node.cluster[2]));
   return launches;
 }
+
+constexpr std::string_view kInitcheck = "initcheck";
 
 struct Tool {
   const char* name;
@@ -94,6 +97,22 @@ std::string first_complaint(const std::string& output) {
   return "no line of its report was kept";
 }
 
+GateResult judge(const Tool& tool, const PlainRun& watched, const PlainRun& alone) {
+  if (watched.wrapper_exit_code.value_or(0) != 0)
+    return {.name = tool.name,
+            .verdict = tool.verdict,
+            .sentence = first_complaint(watched.wrapper_output)};
+  if (watched.verdict != Verdict::accepted)
+    return {.name = tool.name, .verdict = watched.verdict, .sentence = watched.reason};
+  if (watched.output_hashes != alone.output_hashes)
+    return {.name = tool.name,
+            .verdict = Verdict::not_repeatable,
+            .sentence = "the outputs differ from those without the tool"};
+  return {.name = tool.name,
+          .verdict = Verdict::accepted,
+          .sentence = "found nothing; outputs as without the tool"};
+}
+
 struct CoveringCase {
   std::string name;
   std::int64_t elements = 0;
@@ -126,26 +145,25 @@ std::vector<std::string> choose_sanitizer_cases(const EvaluationTask& task,
   return chosen;
 }
 
-Result<std::optional<SanitizerFinding>> pass_sanitizers(const SanitizerGate& gate,
-                                                        const std::filesystem::path& task_folder) {
-  using Finding = std::optional<SanitizerFinding>;
+Result<std::vector<GateResult>> pass_sanitizers(const SanitizerGate& gate,
+                                                const std::filesystem::path& task_folder) {
+  std::vector<GateResult> results;
   ASSIGN_OR_RETURN(const PlainRun alone, run_plain(gate, task_folder, nullptr));
-  if (alone.verdict != Verdict::accepted)
-    return Finding(SanitizerFinding{alone.verdict, "in plain memory: " + alone.reason});
-  for (const Tool& tool : kTools) {
-    ASSIGN_OR_RETURN(const PlainRun watched, run_plain(gate, task_folder, tool.name));
-    if (watched.wrapper_exit_code.value_or(0) != 0)
-      return Finding(SanitizerFinding{
-          tool.verdict, fmt::format("{}: {}", tool.name, first_complaint(watched.wrapper_output))});
-    if (watched.verdict != Verdict::accepted)
-      return Finding(SanitizerFinding{watched.verdict,
-                                      fmt::format("under {}: {}", tool.name, watched.reason)});
-    if (watched.output_hashes != alone.output_hashes)
-      return Finding(SanitizerFinding{
-          Verdict::not_repeatable,
-          fmt::format("under {} its outputs differ from those without", tool.name)});
+  const auto cases = static_cast<int>(alone.output_hashes.size());
+  if (alone.verdict != Verdict::accepted) {
+    results.push_back({.name = "plain memory", .verdict = alone.verdict, .sentence = alone.reason});
+    return results;
   }
-  return Finding();
+  for (const Tool& tool : kTools) {
+    if (tool.name == kInitcheck && !gate.watch_initialisation) continue;
+    const auto began = std::chrono::steady_clock::now();
+    ASSIGN_OR_RETURN(const PlainRun watched, run_plain(gate, task_folder, tool.name));
+    GateResult& result = results.emplace_back(judge(tool, watched, alone));
+    result.cases = cases;
+    result.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    if (result.verdict != Verdict::accepted) break;
+  }
+  return results;
 }
 
 }  // namespace kbeam

@@ -4,11 +4,11 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "execute/evaluation_task.h"
+#include "model/evaluation.h"
 
 namespace kbeam {
 
@@ -21,16 +21,15 @@ struct SanitizerGate {
   std::filesystem::path worker;
   int device = 0;
   double timeout_s = 1800;  // of one tool
+  // False for plans that call a library: initcheck first instruments all of cuBLAS, which takes
+  // longer than anything else here.
+  bool watch_initialisation = true;
   std::function<bool()> give_up;
 };
 
-struct SanitizerFinding {
-  Verdict verdict = Verdict::race;
-  std::string sentence;  // the tool and what it said first
-};
-
-// Nothing where every tool is content. `task_folder` holds a task of kind plain.
-Result<std::optional<SanitizerFinding>> pass_sanitizers(const SanitizerGate& gate,
-                                                        const std::filesystem::path& task_folder);
+// One result a tool, in the order in which they ran; none follows one that found something.
+// `task_folder` holds a task of kind plain.
+Result<std::vector<GateResult>> pass_sanitizers(const SanitizerGate& gate,
+                                                const std::filesystem::path& task_folder);
 
 }  // namespace kbeam

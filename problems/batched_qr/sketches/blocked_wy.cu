@@ -38,8 +38,10 @@ struct Shape {
 __device__ __forceinline__ std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
-__device__ __forceinline__ void barrier_init(std::uint64_t* barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+__device__ __forceinline__ void barrier_init(std::uint64_t* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(arrivals)
+               : "memory");
 }
 __device__ __forceinline__ void barrier_arrive(std::uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
@@ -262,7 +264,7 @@ struct Shared {
   float* gram;                 // v_i'v_j for i < j, by rows of kPanel
   float* triangle;             // T, by rows of kPanel
   float4* letters;             // [warp][parity][rank]: partial sums from all ranks
-  std::uint64_t* column_bars;  // one a pivot column
+  std::uint64_t* column_bars;  // one a pivot column; 32 lanes arrive
   std::uint64_t* letter_bars;  // [warp][parity]
   float* heads;                // the diagonal elements before their reflection
   float* taus;
@@ -362,8 +364,9 @@ struct ColumnWarp {
     take_tail(now, j, x);
     put_slot(j, x);
     if (lane == j % 32) shared.heads[j] = has_heads() ? now[0] : 0.0f;
-    __syncwarp();
-    if (lane == 0) barrier_arrive(&shared.column_bars[j]);
+    // Every lane for its own writes: one for all would be as right, but racecheck cannot follow
+    // that.
+    barrier_arrive(&shared.column_bars[j]);
   }
 
   // Sums (or maxima) over all blocks of the cluster, the same bits in every one of them. A letter
@@ -622,10 +625,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     }
   }
   for (int i = threadIdx.x; i < shape.columns; i += blockDim.x)
-    barrier_init(&w.shared.column_bars[i]);
+    barrier_init(&w.shared.column_bars[i], 32);
   if constexpr (kCluster) {
     for (int i = threadIdx.x; i < static_cast<int>(blockDim.x) / 16; i += blockDim.x)
-      barrier_init(&w.shared.letter_bars[i]);
+      barrier_init(&w.shared.letter_bars[i], 1);
     fence_barrier_init();
     cluster_sync();
   }
