@@ -157,7 +157,8 @@ void ProblemReader::read_axis(const TomlEntry& entry) {
     const TomlNode* most = reader.node("most", Kind::integer, Need::required);
     axis.least = least == nullptr ? 1 : least->integer;
     axis.most = most == nullptr ? INT64_MAX : most->integer;
-    if (axis.least < 1) refuse(least->position, "'least' must be at least 1");
+    if (axis.least < 0) refuse(least->position, "'least' must be at least 0");
+    if (axis.least == 0) zero_axes_[axis.name] = least->position;
     if (axis.most < axis.least)
       refuse(most->position, "'most' is below 'least' (" + std::to_string(axis.least) + ")");
   }
@@ -232,6 +233,8 @@ std::vector<std::string> ProblemReader::read_shape(TableReader& reader) {
     if (find_axis(axis.text) == nullptr && !problem_.axes.empty())
       mistakes_.add(axis.position,
                     "unknown axis '" + axis.text + "'" + suggestion(axis.text, axis_names()));
+    if (const auto zero = zero_axes_.extract(axis.text))
+      mistakes_.add(zero.mapped(), "'least' must be at least 1 for an axis that shapes a tensor");
     if (std::count(shape.begin(), shape.end(), axis.text) > 0)
       mistakes_.add(axis.position, "'shape' lists axis '" + axis.text +
                                        "' twice; declare a second axis with derived_from = \"" +

@@ -71,7 +71,8 @@ class ProblemReader {
   std::map<std::string, TomlPosition> case_names_;
   std::map<std::string, TomlPosition> tensor_names_;
   std::map<std::string, TomlPosition>
-      derived_axes_;            // that can be evaluated, and where each is declared
+      derived_axes_;  // that can be evaluated, and where each is declared
+  std::map<std::string, TomlPosition> zero_axes_;  // that may be 0: no tensor has them
   bool axes_are_sound_ = true;  // otherwise cases are not blamed for what follows from a bad axis
 };
 
