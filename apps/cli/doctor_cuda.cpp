@@ -65,6 +65,18 @@ Finding examine_gpu() {
           "there is one"};
 }
 
+// Opened as the worker opens it, and closed again.
+Finding examine_cudnn() {
+  void* const library = ::dlopen("libcudnn.so.9", RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr)
+    return {"cudnn", State::absent,
+            "no libcudnn.so.9: the cudnn baseline of conv2d is left out (install cuDNN 9 for CUDA "
+            "13, or "
+            "name its folder in LD_LIBRARY_PATH)"};
+  ::dlclose(library);
+  return {"cudnn", State::works, "libcudnn.so.9, the baseline of convolutions"};
+}
+
 Finding examine_torch() {
   const auto outcome = run_process(
       {.command = {"/usr/bin/env", "python3", "-c",
@@ -102,6 +114,7 @@ std::vector<Finding> examine_cuda(const Home& home) {
                       "gives kbeam profile the instruction mix, with nvdisasm",
                       "install cuda-cuobjdump and cuda-nvdisasm of the toolkit, or `pip install "
                       "nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm` and put both on the PATH"),
+      examine_cudnn(),
       examine_torch(),
   };
   for (const Quarantine& found : DeviceStates().all())

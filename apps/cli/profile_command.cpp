@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "apps/cli/bench_tools.h"
 #include "apps/cli/commands.h"
@@ -16,6 +17,7 @@
 #include "build/instruction_mix.h"
 #include "model/json_forms.h"
 #include "problem/problem_library.h"
+#include "report/ncu_counters.h"
 #include "report/profile.h"
 #include "report/text.h"
 #include "target/cuda/occupancy.h"
@@ -139,6 +141,20 @@ Result<std::optional<MeasuredProfile>> read_measured(const Options& options) {
   return std::optional<MeasuredProfile>(std::move(measured));
 }
 
+// ncu says which kernel ran, not for which case.
+Result<std::vector<MeasuredCounter>> read_counters(const Options& options,
+                                                   const Profiled& profiled) {
+  if (!options.has("--counters")) return std::vector<MeasuredCounter>();
+  const std::string path = options.get("--counters");
+  if (profiled.file.plans.size() != 1)
+    return Error{ErrorCode::bad_input, "read " + path, "several cases are profiled",
+                 "name the one that was counted with --case"};
+  ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  std::set<std::string> kernels;
+  for (const auto& [name, kernel] : profiled.kernels) kernels.insert(name);
+  return counters_from_ncu(text, kernels);
+}
+
 const MeasuredCase* find_case(const std::optional<MeasuredProfile>& measured,
                               const std::string& name) {
   if (!measured) return nullptr;
@@ -163,6 +179,10 @@ Result<Profiled> profile_cuda(const Options& options) {
     profiled.notes.push_back("no floors: the description of " + profiled.file.device.name +
                              " has no \"ceilings\"");
   collect_kernels(profiled);
+  ASSIGN_OR_RETURN(const std::vector<MeasuredCounter> counters, read_counters(options, profiled));
+  if (counters.empty())
+    profiled.notes.push_back(
+        "no hardware counters: --counters takes what ncu wrote (docs/cuda.md)");
 
   ASSIGN_OR_RETURN(const std::unique_ptr<Compiler> compiler,
                    Compiler::make({.contract_include = profiled.file.home.contract_include,
@@ -182,7 +202,8 @@ Result<Profiled> profile_cuda(const Options& options) {
                           .plan = *one.planned.plan,
                           .kernels = profiled.kernels,
                           .multiprocessors = profiled.file.device.device.multiprocessors,
-                          .ceilings = profiled.ceilings};
+                          .ceilings = profiled.ceilings,
+                          .counters = counters};
     for (const PlanNode& node : subject.plan.nodes) {
       const auto found = profiled.kernels.find(node.kernel);
       subject.fits.push_back(found == profiled.kernels.end() ? LaunchFit{}

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
 #include "report/text.h"
 
@@ -76,6 +78,24 @@ std::string from_times(const CaseProfile& profile, const CaseToProfile& subject)
   return with_fault(sentence, fault_of(first, subject));
 }
 
+std::optional<double> counter_of(const CaseProfile& profile, const std::string& kernel,
+                                 std::string_view metric) {
+  for (const MeasuredCounter& one : profile.counters)
+    if (one.kernel == kernel && one.name.starts_with(metric)) return one.value;
+  return std::nullopt;
+}
+
+// How busy the kernel that comes first keeps the device, when ncu was asked.
+std::string from_counters(const CaseProfile& profile) {
+  if (profile.phases.empty()) return {};
+  const ProfiledPhase& first = profile.phases.front();
+  const auto memory = counter_of(profile, first.kernel, "dram__throughput");
+  const auto units = counter_of(profile, first.kernel, "sm__throughput");
+  if (!memory || !units) return {};
+  return fmt::format(" {} keeps memory {:.0f} % and multiprocessors {:.0f} % busy (ncu).",
+                     first.name, *memory, *units);
+}
+
 std::string from_the_plan(const CaseProfile& profile, const CaseToProfile& subject) {
   if (profile.phases.empty()) return "The plan launches nothing.";
   const double floor =
@@ -102,8 +122,8 @@ std::string from_the_plan(const CaseProfile& profile, const CaseToProfile& subje
 }  // namespace
 
 std::string describe_bottleneck(const CaseProfile& profile, const CaseToProfile& subject) {
-  if (profile.total_ns) return from_times(profile, subject);
-  return "Not measured. " + from_the_plan(profile, subject);
+  if (profile.total_ns) return from_times(profile, subject) + from_counters(profile);
+  return "Not measured. " + from_the_plan(profile, subject) + from_counters(profile);
 }
 
 }  // namespace kbeam

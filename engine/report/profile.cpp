@@ -163,6 +163,7 @@ Result<CaseProfile> profile_case(const CaseToProfile& subject) {
     profile.gaps_ns = std::max(0.0, *profile.total_ns - *profile.critical_path_ns);
     profile.counters = subject.measured->counters;
   }
+  profile.counters.insert(profile.counters.end(), subject.counters.begin(), subject.counters.end());
   profile.phases = phases_of(subject, times);
   set_floors(subject, profile);
   profile.bottleneck = describe_bottleneck(profile, subject);

@@ -83,6 +83,7 @@ struct CaseToProfile {
   int multiprocessors = 0;
   std::optional<DeviceCeilings> ceilings;
   std::optional<MeasuredCase> measured;
+  std::vector<MeasuredCounter> counters = {};  // beside those of `measured`
 };
 
 // All nodes that launch one kernel with blocks of one size; or all copies, fills, ...
