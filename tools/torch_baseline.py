@@ -4,7 +4,8 @@
 Usage: tools/torch_baseline.py [--out FILE] [--only NAME ...] [--calls N] [--pieces-s S] [--device N]
 
 Every timed call gets inputs that no call has seen, and a cold L2 (twice its size is written and read before the call),
-and is timed by CUDA events around the call alone; the median, the least and every sample are kept. Results go to FILE
+and is timed by CUDA events around the call alone, which is a replay of a CUDA graph wherever the call can be captured,
+as kernelbeam's own are; the median, the least and every sample are kept. Results go to FILE
 (default torch_baseline.json) after every case: the same command goes on from there, so that it can be run in pieces.
 Needs PyTorch with CUDA and nothing of kernelbeam. Inputs are of the families that the batched QR problem describes.
 """
@@ -112,30 +113,56 @@ class ColdCache:
         self.buffer.sum()
 
 
-def time_calls(function, make_input, calls, cold):
+def capture(function, make_input):
+    """The call as a graph on inputs that stay in place, as (replay, inputs); after three calls, which load and compile."""
+    arguments = make_input(1)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            function(*arguments)
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        output = function(*arguments)
+
+    def replay(*fresh):
+        graph.replay()
+        return output
+
+    return replay, arguments
+
+
+def time_calls(work, function, calls, cold):
     """Nanoseconds of each call; the first two, which load and compile, are not counted."""
     samples = []
+    make_input = work['input']
+    replay, place = capture(function, make_input) if work['capturable'] else (function, None)
     for index in range(calls + 2):
         arguments = make_input(int.from_bytes(os.urandom(6), 'little'))
+        for to, fresh in zip(place or (), arguments):
+            to.copy_(fresh)
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         torch.cuda.synchronize()
         # The call is queued while the flush runs: what the host needs to launch it is not held against it.
         cold.flush()
         begin.record()
-        output = function(*arguments)
+        output = replay(*arguments)
         end.record()
         torch.cuda.synchronize()
         if index >= 2:
             samples.append(begin.elapsed_time(end) * 1e6)
         del output
-    return {'median_ns': statistics.median(samples), 'least_ns': min(samples), 'samples_ns': samples}
+    return {'median_ns': statistics.median(samples), 'least_ns': min(samples), 'samples_ns': samples,
+            'replayed_graph': bool(work['capturable'])}
 
 
 def qr_work(case):
     batch, n, family, cond = case
     return {'name': f'qr b{batch} n{n} {family}' + (f' cond{cond}' if cond else ''), 'function': torch.geqrf,
             'input': lambda seed: (qr_input(case, seed),), 'flops': batch * 4 / 3 * n ** 3,
-            'bytes': batch * (2 * n * n + n) * 4, 'check': worst_column_error}
+            'bytes': batch * (2 * n * n + n) * 4, 'check': worst_column_error,
+            'capturable': False}  # cuSOLVER's routine synchronises
 
 
 def make_random(*shapes, dtype=torch.float32, mean=0.0):
@@ -168,11 +195,12 @@ def other_work():
         ('attention fp16 causal', lambda q, k, v: attention(q, k, v, is_causal=True), queries,
          2 * 4 * 16 * 8192 ** 2 * 128),
     ]
-    return [{'name': name, 'function': function, 'input': make, 'flops': flops, 'bytes': 0, 'check': None}
+    return [{'name': name, 'function': function, 'input': make, 'flops': flops, 'bytes': 0, 'check': None,
+             'capturable': True}
             for name, function, make, flops in work]
 
 
-def measure(work, calls, cold):
+def measure(work, calls, cold, mode):
     result = {'flops': work['flops'], 'bytes': work['bytes']}
     # A call of a second needs fewer repeats than one of microseconds.
     arguments = work['input'](1)
@@ -187,11 +215,11 @@ def measure(work, calls, cold):
     if work['check']:
         result['column_error_eps'] = work['check'](arguments[0], output)
     del output, arguments
-    result['eager'] = time_calls(work['function'], work['input'], repeats, cold)
+    result['eager'] = time_calls(work, work['function'], repeats, cold)
     try:
         torch._dynamo.reset()
-        compiled = torch.compile(work['function'], mode='max-autotune-no-cudagraphs')
-        result['compiled'] = time_calls(compiled, work['input'], repeats, cold)
+        compiled = torch.compile(work['function'], mode=mode)
+        result['compiled'] = {'mode': mode} | time_calls(work, compiled, repeats, cold)
     except Exception as trouble:  # what cannot be compiled is said so, and the eager time stands
         result['compiled'] = {'failed': f'{type(trouble).__name__}: {trouble}'[:400]}
     return result
@@ -232,6 +260,8 @@ def main():
     parser.add_argument('--only', nargs='*', default=[], help='work whose name contains one of these')
     parser.add_argument('--calls', type=int, default=31, help='timed calls a case; fewer where one takes long')
     parser.add_argument('--pieces-s', type=float, default=540, help='start no case after so many seconds')
+    parser.add_argument('--mode', default='max-autotune-no-cudagraphs',
+                        help='of torch.compile; "default" compiles in seconds')
     parser.add_argument('--device', type=int, default=0)
     options = parser.parse_args()
     if not torch.cuda.is_available():
@@ -257,7 +287,7 @@ def main():
             if time.monotonic() - began > options.pieces_s:
                 print('time is up: run the same command again', file=sys.stderr)
                 return 4
-            cases[name] = measure(work, options.calls, cold)
+            cases[name] = measure(work, options.calls, cold, options.mode)
             store(options.out, results)
             torch.cuda.empty_cache()
         print_line(name, cases[name])
