@@ -38,6 +38,10 @@ constexpr double kPromotionSlack = 1.25;
 constexpr double kControlShare = 0.05;  // of the budget, for the A/A control
 constexpr double kLongestControl = 60;
 constexpr double kReportSeconds = 5;
+// The gates of a promotion on the CPU: equal calls of all small cases, and for each row two builds
+// that sanitizers watch.
+constexpr double kGateSeconds = 5;
+constexpr double kGateSecondsARow = 5;
 // Far beyond what a candidate worth having takes, short enough that a slow one cannot eat a
 // campaign. On a GPU the first screens are paired with vendors' routines, a second a call.
 constexpr double kMostScreenSeconds = 45;
@@ -305,6 +309,11 @@ double Campaign::promotion_reserve_s() const {
     const int calls =
         calls_of_promotion(rule, speedup) + (all_cores() > 1 ? kAllCoresPairs + 1 : 0);
     promotion_s += calls * (time_ns * 1e-9 * (1 + 1 / speedup) + around_s);
+  }
+  if (setup_.config.target == "cpu") {
+    std::set<std::string> rows;
+    for (const Champion& champion : search_->champions()) rows.insert(champion.candidate_id);
+    promotion_s += kGateSeconds + kGateSecondsARow * static_cast<double>(rows.size());
   }
   return kPromotionSlack * promotion_s + kReportSeconds;
 }

@@ -1,5 +1,7 @@
 #include "loop/target_tools.h"
 
+#include <cstdlib>
+
 #include "build/toolchain.h"
 #include "session/cpu_judge.h"
 #include "session/cuda_judge.h"
@@ -7,7 +9,7 @@
 namespace kbeam {
 namespace {
 
-std::unique_ptr<Judge> make_cpu_judge(const TargetRequest& request, ProblemCode& code) {
+std::unique_ptr<Judge> make_cpu_judge(const TargetRequest& request, TargetTools& tools) {
   JudgeOptions options;
   options.runner = request.home.runner;
   options.candidate_cpus = request.candidate_cpus;
@@ -17,7 +19,22 @@ std::unique_ptr<Judge> make_cpu_judge(const TargetRequest& request, ProblemCode&
   options.screen_timeout_s = request.screen_timeout_s;
   options.give_up = request.give_up;
   options.on_lock_wait = request.on_lock_wait;
-  return std::make_unique<CpuJudge>(request.problem, code, options, request.clock);
+  options.build_watched = [compiler = tools.compiler.get(), flags = request.problem.compile_flags](
+                              const Row& row, Watch watch) {
+    return compiler->build_watched({.source = row.source,
+                                    .source_name = row.source_name,
+                                    .knobs = row.knobs,
+                                    .flags = flags,
+                                    .link = {}},
+                                   watch);
+  };
+  return std::make_unique<CpuJudge>(request.problem, tools.library->code(), options, request.clock);
+}
+
+// KBEAM_CXX names another compiler for candidates and problems: clang++, or the path of one.
+std::string compiler_command() {
+  const char* const named = std::getenv("KBEAM_CXX");
+  return named == nullptr || *named == '\0' ? "g++" : named;
 }
 
 // The device whose description ships; plans are made for it.
@@ -57,6 +74,7 @@ Result<TargetTools> open_target(const TargetRequest& request) {
   ASSIGN_OR_RETURN(tools.compiler,
                    Compiler::make({.contract_include = request.home.contract_include,
                                    .cache = request.cache,
+                                   .command = compiler_command(),
                                    .idle_priority = request.builds_give_way,
                                    .cancelled = request.builds_cancelled}));
   ASSIGN_OR_RETURN(const std::filesystem::path module,
@@ -65,7 +83,7 @@ Result<TargetTools> open_target(const TargetRequest& request) {
   if (request.target == "cuda") {
     ASSIGN_OR_RETURN(tools.judge, make_cuda_judge(request, tools, module));
   } else {
-    tools.judge = make_cpu_judge(request, tools.library->code());
+    tools.judge = make_cpu_judge(request, tools);
   }
   return tools;
 }

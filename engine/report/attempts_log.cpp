@@ -50,6 +50,9 @@ void write_head(std::string& log, const ReportInput& input, const ReportFacts& f
                                      summary_number(winner, "limit_eps")));
     item("assurance", markdown_code(summary_text(winner, "assurance")));
   }
+  if (facts.promotion != nullptr)
+    for (const auto& [name, text] : promotion_lines(*facts.promotion))
+      item(name.c_str(), escape_markdown(text));
   log += "\n";
 }
 

@@ -192,6 +192,28 @@ double gflops(double flops, double time_ns) {
   return flops / time_ns;
 }
 
+std::vector<std::pair<std::string, std::string>> promotion_lines(const Evaluation& promotion) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  const auto add_pool = [&](const char* name, const std::optional<PoolResult>& pool) {
+    if (!pool || pool->cases == 0) return;
+    std::string text = fmt::format("{} of {} passed", pool->passed, pool->cases);
+    if (pool->speedup) text += fmt::format(", {:.2f} x the baseline", *pool->speedup);
+    lines.emplace_back(name, text);
+  };
+  add_pool("public cases", promotion.public_pool);
+  add_pool("private cases", promotion.private_pool);
+  add_pool("sealed cases", promotion.sealed_pool);
+  if (promotion.generality_gap)
+    lines.emplace_back("generality gap",
+                       fmt::format("{:+.1f} % faster on public cases than on held-out ones",
+                                   100 * *promotion.generality_gap));
+  if (promotion.gates)
+    for (const GateResult& gate : *promotion.gates)
+      lines.emplace_back("gate " + gate.name,
+                         fmt::format("{}: {}", to_string(gate.verdict), gate.sentence));
+  return lines;
+}
+
 ReportFacts gather_facts(const ReportInput& input) {
   ReportFacts facts;
   facts.attempts = gather_attempts(input);
@@ -199,6 +221,11 @@ ReportFacts gather_facts(const ReportInput& input) {
   const std::string winner_id = summary_text(winner, "candidate_id");
   for (const Candidate& candidate : input.candidates)
     if (!winner_id.empty() && candidate.id == winner_id) facts.winner = &candidate;
+  for (const Evaluation& evaluation : input.evaluations)
+    if (evaluation.stage == Stage::promote && evaluation.public_pool &&
+        (evaluation.measurements.empty() ||
+         evaluation.measurements.front().threads == input.config.threads))
+      facts.promotion = &evaluation;
   facts.cases = gather_cases(input, facts.winner);
   facts.ladder = gather_ladder(input);
   facts.verdicts = gather_verdicts(input);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/verdict.h"
@@ -61,7 +62,8 @@ struct ReportFacts {
   std::vector<LadderFacts> ladder;
   std::vector<VerdictFacts> verdicts;  // that occurred, in the order of the enum
   const Candidate* winner = nullptr;
-  double speedup_geomean = 0;  // NaN without a winner
+  const Evaluation* promotion = nullptr;  // the last one on the headline's threads, won or not
+  double speedup_geomean = 0;             // NaN without a winner
   std::string baseline;
   std::string reach;     // "faster on all 6 cases"
   std::string headline;  // "4.61 x the speed of lapack, faster on all 6 cases"
@@ -74,6 +76,10 @@ struct ReportFacts {
 };
 
 ReportFacts gather_facts(const ReportInput& input);
+
+// What a promotion looked at beside its timings, as names and sentences: the pools, the generality
+// gap, the gates.
+std::vector<std::pair<std::string, std::string>> promotion_lines(const Evaluation& promotion);
 
 // Fields of the summary, which a campaign that found nothing leaves out or null.
 double summary_number(const Json& object, const std::string& name);     // NaN when absent

@@ -1,6 +1,7 @@
 // report.html: tables are written here, plots are drawn by report_page.js from the same numbers.
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -269,6 +270,11 @@ std::string facts_list(const ReportInput& input, const ReportFacts& facts) {
     html += term("Grade", code(facts.grade));
     html += term("Assurance", code(summary_text(winner, "assurance")));
   }
+  if (facts.promotion != nullptr)
+    for (auto [name, text] : promotion_lines(*facts.promotion)) {
+      name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+      html += term(name.c_str(), escape_html(text));
+    }
   return html;
 }
 

@@ -129,6 +129,25 @@ TEST(Log, HostileTextStaysInItsCell) {
   EXPECT_THAT(log, HasSubstr("retired: x \\| y \\# z |"));
 }
 
+TEST(Promotion, PoolsAndGatesAreInBothReports) {
+  ReportInput input = make_synthetic_campaign(20, 3);
+  Evaluation& promotion = input.evaluations.back();
+  promotion.stage = Stage::promote;
+  promotion.public_pool = {.cases = 54, .passed = 54, .speedup = 4.6};
+  promotion.private_pool = {.cases = 42, .passed = 42, .speedup = 4.5};
+  promotion.sealed_pool = {.cases = 12, .passed = 12};
+  promotion.generality_gap = 0.0222;
+  promotion.gates = {{.name = "thread", .verdict = Verdict::accepted, .sentence = "no finding <&"}};
+  const std::string log = render_attempts_log(input);
+  EXPECT_THAT(log, HasSubstr("- private cases: 42 of 42 passed, 4.50 x the baseline\n"));
+  EXPECT_THAT(log, HasSubstr("- sealed cases: 12 of 12 passed\n"));
+  EXPECT_THAT(log, HasSubstr("- generality gap: +2.2 % faster on public cases"));
+  EXPECT_THAT(log, HasSubstr("- gate thread: accepted: no finding"));
+  const std::string page = render_report_html(input);
+  EXPECT_THAT(page, HasSubstr("Gate thread"));
+  EXPECT_THAT(page, HasSubstr("no finding &lt;&amp;"));
+}
+
 TEST(EmptyCampaign, StillSaysWhatItKnows) {
   ReportInput input = make_synthetic_campaign(0, 3);
   const std::string page = render_report_html(input);

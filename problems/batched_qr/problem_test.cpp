@@ -193,6 +193,30 @@ TEST(QuickCheck, CatchesASingleBadColumn) {
   }
 }
 
+// The quick check may forgive an error of a few limits that sits in one column; the full one, which
+// the first output of every case in every process gets, never does.
+TEST(FullCheck, CatchesInOneColumnWhatIsJustBeyondTheLimit) {
+  const Candidate candidate("known_good/unblocked");
+  Random random(78);
+  for (const std::int64_t n : {16, 64, 512}) {
+    const Case one = make_case(1, n, n, "dense");
+    CaseMemory memory = run_case(one, candidate.plan());
+    const double limit = std::min(10 * std::sqrt(double(n)), 400.0);
+    for (int trial = 0; trial < 5; ++trial) {
+      const auto column = static_cast<std::int64_t>(random.below(n));
+      float* r = memory.h(0) + column * n;
+      const float saved = r[0];
+      double norm = 0;
+      for (std::int64_t i = 0; i < n; ++i) norm += std::pow(memory.a(0)[column * n + i], 2);
+      r[0] += static_cast<float>(1.5 * limit * FLT_EPSILON * std::sqrt(norm));
+      EXPECT_EQ(inspect(one, memory, {CheckDepth::full}).verdict(), "wrong_value")
+          << n << ", column " << column;
+      r[0] = saved;
+    }
+    EXPECT_EQ(inspect(one, memory, {CheckDepth::full}).verdict(), "accepted") << n;
+  }
+}
+
 // A zero column has no weight in the sums, at the loose grade either.
 TEST(QuickCheck, SeesWhatIsWrittenIntoAZeroColumn) {
   const Case one = make_case(2, 20, 20, "zero");
