@@ -270,45 +270,52 @@ struct Block {
     }
   }
 
-  template <int kIndex>
+  template <int kTile, int kIndex>
   static __device__ __forceinline__ void project_group(const Strip& strip, const char* lane_image,
                                                        int first_group, int warp,
-                                                       float (&part)[2][4][4]) {
-    copy_wait<kGroups - kIndex>();  // T is the last
-    __syncwarp();
+                                                       float (&part)[4][4]) {
+    if constexpr (kTile == 0) {
+      copy_wait<kGroups - kIndex>();  // T is the last
+      __syncwarp();
+    }
     if (warp + kIndex * kWarps < first_group) return;
-    std::uint32_t high[2][4], low[2][4];
-    split_group(strip, 0, kIndex, high[0], low[0]);
-    split_group(strip, 1, kIndex, high[1], low[1]);
+    std::uint32_t high[4], low[4], b[4][4];
 #pragma unroll
-    for (int j = 0; j < 4; j += 2) {
-      std::uint32_t b[2][4];
+    for (int j = 0; j < 4; ++j) load_matrices(b[j], lane_image + kIndex * kWarps * 2048 + j * 128);
+    split_group(strip, kTile, kIndex, high, low);
+    const auto add = [&](const std::uint32_t(&a)[4], int of_b) {
 #pragma unroll
-      for (int i = 0; i < 2; ++i)
-        load_matrices(b[i], lane_image + kIndex * kWarps * 2048 + (j + i) * 128);
-      const auto add = [&](const std::uint32_t(&a)[2][4], int of_b) {
+      for (int j = 0; j < 4; ++j) multiply_add(part[j], a, b[j][of_b], b[j][of_b + 1]);
+    };
+    add(low, 0);
+    add(high, 2);
+    add(high, 0);
+  }
+
+  // One tile of columns at a time, which leaves registers for four sums in flight.
+  template <int kTile>
+  static __device__ __forceinline__ void project_tile(const Shared& s, const Strip& strip,
+                                                      const char* lane_image, int first_group,
+                                                      int warp, int lane) {
+    float part[4][4] = {};
+    project_group<kTile, 0>(strip, lane_image, first_group, warp, part);
+    project_group<kTile, 1>(strip, lane_image, first_group, warp, part);
+    project_group<kTile, 2>(strip, lane_image, first_group, warp, part);
+    project_group<kTile, 3>(strip, lane_image, first_group, warp, part);
+    put_part(s, kTile, part, warp, lane);
+  }
+
+  static __device__ __forceinline__ void put_part(const Shared& s, int tile,
+                                                  const float (&part)[4][4], int warp, int lane) {
 #pragma unroll
-        for (int i = 0; i < 2; ++i)
-#pragma unroll
-          for (int tile = 0; tile < 2; ++tile)
-            multiply_add(part[tile][j + i], a[tile], b[i][of_b], b[i][of_b + 1]);
-      };
-      add(low, 0);
-      add(high, 2);
-      add(high, 0);
+    for (int j = 0; j < 4; ++j) {
+      const float(&c)[4] = part[j];
+      s.sums[(warp * 8 + tile * 4 + j) * 32 + lane] = make_float4(c[0], c[1], c[2], c[3]);
     }
   }
 
-  // The sum over all warps of part [tile][j]; warp w < 8 gets tile w of it as an accumulator.
-  static __device__ __forceinline__ float4 sum_parts(const Shared& s, const float (&part)[2][4][4],
-                                                     int warp, int lane) {
-#pragma unroll
-    for (int tile = 0; tile < 2; ++tile)
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        const float(&c)[4] = part[tile][j];
-        s.sums[(warp * 8 + tile * 4 + j) * 32 + lane] = make_float4(c[0], c[1], c[2], c[3]);
-      }
+  // The sum over all warps of their parts; warp w < 8 gets tile w of it as an accumulator.
+  static __device__ __forceinline__ float4 sum_parts(const Shared& s, int warp, int lane) {
     __syncthreads();  // all parts are there
     if (warp >= 8) return {};
     float4 sum = s.sums[warp * 32 + lane];
@@ -334,13 +341,10 @@ struct Block {
     {
       const char* lane_image =
           s.image + keep(warp * 2048 + lane / 8 % 2 * 1024 + lane / 16 * 512 + lane % 8 * 16);
-      float part[2][4][4] = {};
-      project_group<0>(strip, lane_image, first_group, warp, part);
-      project_group<1>(strip, lane_image, first_group, warp, part);
-      project_group<2>(strip, lane_image, first_group, warp, part);
-      project_group<3>(strip, lane_image, first_group, warp, part);
+      project_tile<0>(s, strip, lane_image, first_group, warp, lane);
+      project_tile<1>(s, strip, lane_image, first_group, warp, lane);
       copy_wait<0>();
-      const float4 sum = sum_parts(s, part, warp, lane);
+      const float4 sum = sum_parts(s, warp, lane);
       if (warp < 8) s.w[warp * 32 + lane] = sum;
     }
     if (warp < 8) {
@@ -374,53 +378,58 @@ struct Block {
     }
     __syncthreads();  // T'W is there
 
-    std::uint32_t high[2][2][4], low[2][2][4];  // [tile][step]
-#pragma unroll
-    for (int i = 0; i < 2; ++i)
-#pragma unroll
-      for (int step = 0; step < 2; ++step) {
-        const uint4* from = reinterpret_cast<const uint4*>(s.tw) + (i * 2 + step) * 32 + lane;
-        const uint4 h = from[0], l = from[4 * 32];
-        high[i][step][0] = h.x, high[i][step][1] = h.y, high[i][step][2] = h.z,
-        high[i][step][3] = h.w;
-        low[i][step][0] = l.x, low[i][step][1] = l.y, low[i][step][2] = l.z, low[i][step][3] = l.w;
-      }
     const char* lane_image =
         s.image + keep(warp * 2048 + lane / 16 * 512 + (lane / 8 % 2 * 8 + lane % 8) * 16);
+    update_tile<0>(s, strip, lane_image, first_group, warp, lane, [](int) {});
     const int place = keep(warp * 2048 + lane * 16);
+    update_tile<1>(s, strip, lane_image, first_group, warp, lane, [&](int i) {
+      __syncwarp();  // all lanes have read the group: its place is free
+      fetch_group(s.image + place, next_image + place, i, warp + i * kWarps >= 2 * next);
+    });
+  }
+
+  template <int kTile, typename After>
+  static __device__ __forceinline__ void update_tile(const Shared& s, Strip& strip,
+                                                     const char* lane_image, int first_group,
+                                                     int warp, int lane, After after) {
+    std::uint32_t high[2][4], low[2][4];  // [step]
+#pragma unroll
+    for (int step = 0; step < 2; ++step) {
+      const uint4* from = reinterpret_cast<const uint4*>(s.tw) + (kTile * 2 + step) * 32 + lane;
+      const uint4 h = from[0], l = from[4 * 32];
+      high[step][0] = h.x, high[step][1] = h.y, high[step][2] = h.z, high[step][3] = h.w;
+      low[step][0] = l.x, low[step][1] = l.y, low[step][2] = l.z, low[step][3] = l.w;
+    }
 #pragma unroll
     for (int i = 0; i < kGroups; ++i) {
-      const int group = warp + i * kWarps;
-      if (group >= first_group) {
+      if (warp + i * kWarps >= first_group) {
+        std::uint32_t b[2][2][4];  // [half][step]
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          std::uint32_t b[2][4];
+        for (int step = 0; step < 2; ++step)
 #pragma unroll
-          for (int step = 0; step < 2; ++step)
-            load_transposed(b[step], lane_image + (i * kWarps * 2 + half) * 1024 + step * 256);
-          // Summed apart from A: the accumulation cuts, and A is the larger.
-          float small[2][4] = {}, large[2][4] = {};
-          const auto add = [&](float(&c)[2][4], const std::uint32_t(&a)[2][2][4], int step,
-                               int of_b) {
+          for (int half = 0; half < 2; ++half)
+            load_transposed(b[half][step],
+                            lane_image + (i * kWarps * 2 + half) * 1024 + step * 256);
+        // Summed apart from A: the accumulation cuts, and A is the larger.
+        float small[2][4] = {}, large[2][4] = {};
+        const auto add = [&](float(&c)[2][4], const std::uint32_t(&a)[4], int step, int of_b) {
 #pragma unroll
-            for (int u = 0; u < 2; ++u)
-              multiply_add(c[u], a[u][step], b[step][of_b], b[step][of_b + 1]);
-          };
-          add(small, low, 0, 0);
-          add(large, high, 0, 0);
-          add(small, high, 0, 2);
-          add(large, high, 1, 0);
-          add(small, low, 1, 0);
-          add(small, high, 1, 2);
+          for (int half = 0; half < 2; ++half)
+            multiply_add(c[half], a, b[half][step][of_b], b[half][step][of_b + 1]);
+        };
+        add(small, low[0], 0, 0);
+        add(large, high[0], 0, 0);
+        add(small, high[0], 0, 2);
+        add(large, high[1], 1, 0);
+        add(small, low[1], 1, 0);
+        add(small, high[1], 1, 2);
 #pragma unroll
-          for (int u = 0; u < 2; ++u)
+        for (int half = 0; half < 2; ++half)
 #pragma unroll
-            for (int e = 0; e < 4; ++e)
-              strip.a[u][i][e / 2][half * 2 + e % 2] -= small[u][e] + large[u][e];
-        }
+          for (int e = 0; e < 4; ++e)
+            strip.a[kTile][i][e / 2][half * 2 + e % 2] -= small[half][e] + large[half][e];
       }
-      __syncwarp();  // all lanes have read the group: its place is free
-      fetch_group(s.image + place, next_image + place, i, group >= 2 * next);
+      after(i);
     }
   }
 
@@ -680,7 +689,9 @@ struct Block {
         }
       }
     }
-    return sum_parts(s, part, warp, lane);
+    put_part(s, 0, part[0], warp, lane);
+    put_part(s, 1, part[1], warp, lane);
+    return sum_parts(s, warp, lane);
   }
 
   // T of the panel from V'V, for V and W that are raised: a lane a row.
