@@ -1,8 +1,9 @@
 // kbeam run, kbeam resume: a campaign in the foreground.
 #include <fmt/core.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,7 @@
 #include "apps/cli/terminal_progress.h"
 #include "archive/archive.h"
 #include "base/entropy.h"
+#include "base/own_lock.h"
 #include "loop/goal.h"
 #include "loop/research_loop.h"
 #include "model/json_forms.h"
@@ -139,22 +141,28 @@ Result<CampaignSetup> new_setup(const Options& options) {
   return setup;
 }
 
+// The folder of all runs, where this one can begin: told now rather than after the first build.
+Result<void> make_ready(const std::filesystem::path& runs) {
+  std::error_code trouble;
+  std::filesystem::create_directories(runs, trouble);
+  if (!trouble && ::access(runs.c_str(), W_OK | X_OK) != 0)
+    trouble = std::error_code(errno, std::generic_category());
+  if (trouble)
+    return Error{ErrorCode::io, "begin a run in " + runs.string(), trouble.message(),
+                 "make it writable, or choose another place with --dir"};
+  for (const auto& entry : std::filesystem::directory_iterator(runs, trouble))
+    remove_stillborn_run(entry.path());
+  return {};
+}
+
 }  // namespace
 
 int run_command(const Options& options) {
   const Result<CampaignSetup> setup = new_setup(options);
   if (!setup.ok()) return report_error(setup.error(), options);
-  std::error_code trouble;
-  std::filesystem::create_directories(setup->run_folder, trouble);
-  if (trouble)
-    return report_error({ErrorCode::io, "make the run folder " + setup->run_folder.string(),
-                         trouble.message(), "choose another place with --dir"},
-                        options);
-  const int code = run_in_foreground(*setup, options);
-  // A run that failed before it recorded anything leaves no empty folder behind.
-  if (!std::filesystem::exists(setup->run_folder / "archive.sqlite"))
-    std::filesystem::remove(setup->run_folder, trouble);
-  return code;
+  if (const Result<void> ready = make_ready(setup->run_folder.parent_path()); !ready.ok())
+    return report_error(ready.error(), options);
+  return run_in_foreground(*setup, options);
 }
 
 int resume_command(const Options& options) {
@@ -172,6 +180,7 @@ int resume_command(const Options& options) {
       return Error{ErrorCode::bad_input, "resume " + resumed.config.run_id,
                    "problem " + resumed.problem.name + " has changed since the run began",
                    "results under two definitions cannot be mixed: start a new run"};
+    for (const char* folder : {"", "inbox"}) remove_abandoned_parts(resumed.run_folder / folder);
     if (options.has("--budget")) {
       ASSIGN_OR_RETURN(const double more_s, parse_duration(options.get("--budget"), "--budget"));
       resumed.config.budget.wall_s += more_s;

@@ -8,6 +8,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/runs.h"
 #include "archive/archive.h"
+#include "archive/writer_lock.h"
 #include "base/hash.h"
 #include "build/source_scan.h"
 #include "execute/device_state.h"
@@ -39,6 +40,28 @@ Result<ReportInput> gather(const OpenRun& run) {
   return gather_report(*run.archive, problem);
 }
 
+// Whoever writes to the archive has its lock, however the run ended before: that tells a running
+// campaign from a killed one.
+Result<void> add_state(const OpenRun& run, Json& status, const std::optional<Json>& ended) {
+  const auto holder = WriterLock::find_holder(run.folder / "archive.sqlite");
+  status["state"] = holder ? Json("running") : ended ? ended->at("stop_reason") : Json("killed");
+  status["writer"] = holder ? Json(*holder) : Json();
+  ASSIGN_OR_RETURN(const std::optional<Json> jump, run.archive->last_event("clock_went_back"));
+  status["clock_went_back_s"] = Json();
+  if (jump)
+    status["clock_went_back_s"] =
+        (jump->at("from_unix_ms").get<double>() - jump->at("to_unix_ms").get<double>()) / 1000;
+  return {};
+}
+
+std::string describe_state(const Json& status) {
+  const std::string state = status["state"].get<std::string>();
+  if (state == "running") return "running (" + status["writer"].get<std::string>() + ")";
+  if (state == "killed")
+    return "killed: `kbeam resume " + status["run_id"].get<std::string>() + "` goes on";
+  return state;
+}
+
 // The state of a run from a few events: it must answer at once however long the run is.
 Result<Json> read_status(const OpenRun& run) {
   const CampaignConfig config = run.archive->config();
@@ -56,8 +79,7 @@ Result<Json> read_status(const OpenRun& run) {
       used_s > 0 ? Json(1 - observation->at("busy_s").get<double>() / used_s) : Json();
   status["evaluations_per_minute"] = used_s > 0 ? Json(60 * evaluations / used_s) : Json();
   ASSIGN_OR_RETURN(const std::optional<Json> ended, run.archive->last_event("stop"));
-  status["state"] =
-      ended ? ended->at("stop_reason") : Json("running, or killed: `kbeam resume` goes on");
+  RETURN_IF_ERROR(add_state(run, status, ended));
   ASSIGN_OR_RETURN(const std::optional<Json> families, run.archive->last_event("families"));
   status["families"] = families ? families->at("families") : Json::array();
   std::map<std::string, Json> champions;
@@ -80,12 +102,17 @@ Result<Json> read_status(const OpenRun& run) {
 void print_status(const Json& status) {
   fmt::print("run {} on {}: {}, {} evaluations, {:.0f} of {:.0f} s used\n",
              status["run_id"].get<std::string>(), status["problem"].get<std::string>(),
-             status["state"].get<std::string>(), status["evaluations"].get<int>(),
+             describe_state(status), status["evaluations"].get<int>(),
              status["used_s"].get<double>(), status["budget_s"].get<double>());
   if (!status["engine_overhead_fraction"].is_null())
     fmt::print("  {:.1f} evaluations a minute, engine overhead {:.1f} % of the wall time\n",
                status["evaluations_per_minute"].get<double>(),
                100 * status["engine_overhead_fraction"].get<double>());
+  if (!status["clock_went_back_s"].is_null())
+    fmt::print(
+        "  the clock of this machine went back by {:.0f} s: events are in the order of their "
+        "numbers, and times of day are not to be compared; nothing else depends on them\n",
+        status["clock_went_back_s"].get<double>());
   for (const Json& champion : status["champions"])
     fmt::print("  {:<12} {:.2f}x [{:.2f}, {:.2f}]  {} ({})\n",
                champion["case_name"].get<std::string>(), champion["speedup"].get<double>(),
