@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "watch_job.h"
+#include "model/watch_job.h"
 
 // A finding ends the program. No leak check: it would have to stop threads by ptrace.
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {

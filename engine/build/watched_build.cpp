@@ -1,6 +1,7 @@
 #include "build/watched_build.h"
 
 #include <string_view>
+#include <system_error>
 
 #include "base/files.h"
 #include "base/hash.h"
@@ -45,8 +46,10 @@ Result<fs::path> make_watch_host(const WatchHostRequest& request, Watch watch) {
     return known;
   ASSIGN_OR_RETURN(CacheDraft draft, request.cache.start());
   RETURN_IF_ERROR(write_file(draft.folder() / "watch_host.cpp", kWatchHostText));
-  RETURN_IF_ERROR(write_file(draft.folder() / "watch_job.h", kWatchJobText));
-  CompilerRun run{.arguments = {"-std=c++20", "-I", request.contract_include.string()},
+  std::error_code trouble;  // the write below says what is wrong
+  fs::create_directory(draft.folder() / "model", trouble);
+  RETURN_IF_ERROR(write_file(draft.folder() / "model/watch_job.h", kWatchJobText));
+  CompilerRun run{.arguments = {"-std=c++20", "-I", ".", "-I", request.contract_include.string()},
                   .folder = draft.folder(),
                   .read = {request.contract_include},
                   .limits = kHostLimits};
