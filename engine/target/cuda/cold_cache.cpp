@@ -1,5 +1,7 @@
 #include "target/cuda/cold_cache.h"
 
+#include "base/defence.h"
+
 namespace kbeam {
 namespace {
 
@@ -21,6 +23,7 @@ ColdCache::ColdCache(const Driver& cuda, CUdevice device, const SeatKernels& ker
       multiprocessors_(attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)),
       shared_bytes_(static_cast<std::uint32_t>(
           attribute(cuda, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))) {
+  if (!defence_is_on(Defence::unpinned_cache)) return;
   const CUresult limited = cuda_.cuCtxSetLimit(CU_LIMIT_PERSISTING_L2_CACHE_SIZE, 0);
   persists_ = limited != CUDA_ERROR_UNSUPPORTED_LIMIT;
   if (persists_) cuda_.check(limited, "cuCtxSetLimit");
@@ -34,6 +37,11 @@ void ColdCache::flush() {
 void ColdCache::scrub_shared() {
   // One block fills a multiprocessor; four waves reach each of them whatever the order.
   kernels_.scrub_shared(4 * multiprocessors_, shared_bytes_, ++round_);
+}
+
+void ColdCache::scrub_local(std::uint32_t bytes) {
+  // Two blocks of 1024 threads fill a multiprocessor; the first wave reaches all of them.
+  kernels_.scrub_local(2 * multiprocessors_, bytes, ++round_);
 }
 
 }  // namespace kbeam

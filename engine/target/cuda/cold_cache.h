@@ -23,6 +23,8 @@ class ColdCache {
   // In stream order; what persists is demoted first, since a flush does not evict it.
   void flush();
   void scrub_shared();
+  // The local memory of every thread that can be resident, `bytes` deep.
+  void scrub_local(std::uint32_t bytes);
 
  private:
   const Driver& cuda_;

@@ -202,6 +202,14 @@ bool is_compiler_table(const Symbol& symbol) {
   });
 }
 
+// What the driver supplies when it loads the image. Setting a condition is part of the contract;
+// printf and assert are found by the strings that they keep.
+bool is_outside_function(const Symbol& symbol) {
+  constexpr std::string_view kKnown[] = {"cudaGraphSetConditional", "vprintf", "__assertfail"};
+  return ELF64_ST_TYPE(symbol.entry.st_info) == STT_FUNC && symbol.entry.st_shndx == SHN_UNDEF &&
+         std::ranges::find(kKnown, symbol.name) == std::end(kKnown);
+}
+
 std::string read_cubin(std::string_view cubin, DeviceImage& image) {
   const auto elf = read_elf(cubin, kCudaMachine);
   if (!elf) return "its device image is no cubin that kbeam knows";
@@ -221,6 +229,7 @@ std::string read_cubin(std::string_view cubin, DeviceImage& image) {
         kernel.resources.static_shared_bytes = std::max<std::int64_t>(
             0, static_cast<std::int64_t>(shared->header.sh_size) - kReservedShared);
     }
+    if (is_outside_function(symbol)) image.outside_functions.emplace_back(symbol.name);
     if (symbol.entry.st_shndx >= elf->sections.size() || symbol.entry.st_size == 0) continue;
     const std::string_view section = elf->sections[symbol.entry.st_shndx].name;
     if (ELF64_ST_TYPE(symbol.entry.st_info) != STT_OBJECT || !section.starts_with(".nv.global"))

@@ -24,6 +24,7 @@ struct DeviceImage {
   int architecture = 0;                         // 90
   std::map<std::string, ImageKernel> kernels;   // by mangled name
   std::vector<std::string> writable_variables;  // __device__ variables, device strings
+  std::vector<std::string> outside_functions;   // of the driver's device library: malloc, free
 };
 
 // The one fat binary of a shared object that nvcc made. Both empty: the object has no device code.

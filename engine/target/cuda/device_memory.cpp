@@ -80,11 +80,21 @@ void DeviceMapping::map() {
   if (mapped_ || !backed_) return;
   DRIVER(cuda_, cuMemMap, address_ + offset_, bytes_, 0, handle_, 0);
   mapped_ = true;
-  CUmemAccessDesc access{};
-  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access.location.id = device_;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  DRIVER(cuda_, cuMemSetAccess, address_ + offset_, bytes_, &access, 1);
+  set_access(DeviceAccess::read_write);
+}
+
+void DeviceMapping::allow(DeviceAccess access) {
+  if (access != access_) set_access(access);
+}
+
+void DeviceMapping::set_access(DeviceAccess access) {
+  CUmemAccessDesc wanted{};
+  wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  wanted.location.id = device_;
+  wanted.flags = access == DeviceAccess::read_only ? CU_MEM_ACCESS_FLAGS_PROT_READ
+                                                   : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  DRIVER(cuda_, cuMemSetAccess, address_ + offset_, bytes_, &wanted, 1);
+  access_ = access;
 }
 
 void DeviceMapping::unmap() {
@@ -118,6 +128,11 @@ const GuardedBuffer& CandidateMemory::add(std::uint64_t bytes) {
   buffer.at += buffer.begin;
   mappings_.push_back(std::move(mapping));
   return buffers_.emplace_back(buffer);
+}
+
+void CandidateMemory::allow(const GuardedBuffer& buffer, DeviceAccess access) {
+  for (std::size_t i = 0; i < mappings_.size(); ++i)
+    if (buffers_[i].begin == buffer.begin) mappings_[i]->allow(access);
 }
 
 void CandidateMemory::clear() {

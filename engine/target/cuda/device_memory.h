@@ -34,6 +34,8 @@ constexpr std::uint64_t kGuardBytes = 64 << 10;  // at least, on each side
 // added to the guard zone in front.
 GuardedBuffer guarded_layout(std::uint64_t bytes, std::uint64_t granularity, std::uint64_t shift);
 
+enum class DeviceAccess { read_only, read_write };  // of kernels and copies on the device
+
 // Physical memory at an address range of its own. Moves, never copies.
 class DeviceMapping {
  public:
@@ -46,13 +48,16 @@ class DeviceMapping {
   // Creates `bytes` of physical memory for the place `offset` of the range and maps it.
   void back(std::uint64_t offset, std::uint64_t bytes);
   void release();  // unmaps and gives the physical memory back; the addresses stay
-  void map();
+  void map();      // for reading and writing
   void unmap();
+  void allow(DeviceAccess access);  // mapped, and the context is idle
 
   CUdeviceptr address() const { return address_; }
   bool mapped() const { return mapped_; }
 
  private:
+  void set_access(DeviceAccess access);
+
   const Driver& cuda_;
   CUdevice device_;
   std::uint64_t reserved_bytes_ = 0;
@@ -62,6 +67,7 @@ class DeviceMapping {
   CUmemGenericAllocationHandle handle_ = 0;
   bool backed_ = false;
   bool mapped_ = false;
+  DeviceAccess access_ = DeviceAccess::read_write;
 };
 
 std::uint64_t allocation_granularity(const Driver& cuda, CUdevice device);
@@ -77,6 +83,9 @@ class CandidateMemory {
   // not those of a judge.
   const GuardedBuffer& add(std::uint64_t bytes);
   const std::vector<GuardedBuffer>& buffers() const { return buffers_; }
+  // What may be done with a buffer and the guard zones around it, in guarded mode; the context is
+  // idle.
+  void allow(const GuardedBuffer& buffer, DeviceAccess access);
   void clear();
 
  private:

@@ -25,6 +25,7 @@ struct FakeKernel {
   std::vector<std::size_t> parameters;  // sizes
   std::function<void(void** parameters)> body;
   int most_threads = 1024;
+  int local_bytes = 0;
 };
 
 struct FakeGraph;
@@ -162,7 +163,8 @@ class FakeDriver {
     };
     kernels["kbeam_copy"].parameters = {8, 8, 8};
     for (const char* name :
-         {"kbeam_flush_write", "kbeam_flush_read", "kbeam_scrub_shared", "kbeam_spin"})
+         {"kbeam_flush_write", "kbeam_flush_read", "kbeam_scrub_shared", "kbeam_scrub_local_1k",
+          "kbeam_scrub_local_4k", "kbeam_scrub_local_16k", "kbeam_scrub_local_64k", "kbeam_spin"})
       kernels[name].body = [](void**) {};
     kernels["kbeam_probe"].body = [](void** p) {
       *argument<std::uint64_t*>(p, 0) = 0;
@@ -311,8 +313,10 @@ inline DriverTable FakeDriver::table() const {
     self().log.push_back("map");
     return CUDA_SUCCESS;
   };
-  t.cuMemSetAccess = [](CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc*,
+  // Always for writing as well: a test may write into an input and see what the comparison says.
+  t.cuMemSetAccess = [](CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* wanted,
                         std::size_t) {
+    if (wanted->flags == CU_MEM_ACCESS_FLAGS_PROT_READ) self().log.push_back("read-only");
     ::mprotect(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE);
     return CUDA_SUCCESS;
   };
@@ -377,8 +381,9 @@ inline DriverTable FakeDriver::table() const {
     reinterpret_cast<FakeFunction*>(function)->loaded = true;
     return CUDA_SUCCESS;
   };
-  t.cuFuncGetAttribute = [](int* value, CUfunction_attribute, CUfunction function) {
-    *value = self().kernels.at(reinterpret_cast<FakeFunction*>(function)->name).most_threads;
+  t.cuFuncGetAttribute = [](int* value, CUfunction_attribute which, CUfunction function) {
+    const auto& kernel = self().kernels.at(reinterpret_cast<FakeFunction*>(function)->name);
+    *value = which == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES ? kernel.local_bytes : kernel.most_threads;
     return CUDA_SUCCESS;
   };
   t.cuFuncSetAttribute = [](CUfunction function, CUfunction_attribute which, int value) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "target/cuda/cudnn_convolution.h"
 #include "target/cuda/device_memory.h"
 
 namespace kbeam {
@@ -122,6 +123,7 @@ class LoadedLibraries final : public LibraryNodes {
   void begin_case(Allocate allocate) override {
     destroy_graphs();
     prepared_.clear();
+    if (cudnn_) cudnn_->begin_case();
     allocate_ = std::move(allocate);
     workspace_ = allocate_(kWorkspaceBytes);
     const auto status = cublas_.cublasSetWorkspace_v2(blas_, to_host<void>(workspace_),
@@ -199,10 +201,16 @@ class LoadedLibraries final : public LibraryNodes {
     if (status != CUBLAS_STATUS_SUCCESS) library_failed("cublasGemmStridedBatchedEx", status);
   }
 
+  static void expect_counts(const PlanNode& node, std::size_t pointers, std::size_t numbers) {
+    if (node.pointers.size() != pointers || node.numbers.size() != numbers)
+      bad_call(fmt::format("{} takes {} pointers and {} numbers, the plan passes {} and {}",
+                           node.routine, pointers, numbers, node.pointers.size(),
+                           node.numbers.size()));
+  }
+
   void run_vendor(const PlanNode& node, const std::vector<CUdeviceptr>& addresses) {
-    if (node.pointers.size() != 2 || node.numbers.size() != 6)
-      bad_call(fmt::format("{} takes 2 pointers and 6 numbers, the plan passes {} and {}",
-                           node.routine, node.pointers.size(), node.numbers.size()));
+    if (node.routine == "cudnn.conv2d") return run_convolution(node, addresses);
+    expect_counts(node, 2, 6);
     GeqrfCall call;
     call.matrices = at(node.pointers[0], addresses);
     call.tau = at(node.pointers[1], addresses);
@@ -219,6 +227,25 @@ class LoadedLibraries final : public LibraryNodes {
     else
       bad_call(fmt::format("no vendor routine is called '{}'; there are {}", node.routine,
                            fmt::join(vendor_routines(), ", ")));
+  }
+
+  void run_convolution(const PlanNode& node, const std::vector<CUdeviceptr>& addresses) {
+    expect_counts(node, 3, 9);
+    const auto number = [&](std::size_t i) { return as_int(node.numbers[i], "a size"); };
+    if (!cudnn_) cudnn_ = std::make_unique<CudnnConvolution>(stream_);
+    cudnn_->run({.x = at(node.pointers[0], addresses),
+                 .w = at(node.pointers[1], addresses),
+                 .y = at(node.pointers[2], addresses),
+                 .batch = number(0),
+                 .channels = number(1),
+                 .height = number(2),
+                 .width = number(3),
+                 .filters = number(4),
+                 .kernel_height = number(5),
+                 .kernel_width = number(6),
+                 .stride = number(7),
+                 .padding = number(8)},
+                allocate_);
   }
 
   void run_cusolver_geqrf(const GeqrfCall& call) {
@@ -296,6 +323,7 @@ class LoadedLibraries final : public LibraryNodes {
   cusolverDnHandle_t solver_ = nullptr;
   Allocate allocate_;
   CUdeviceptr workspace_ = 0;
+  std::unique_ptr<CudnnConvolution> cudnn_;  // from its first call on
   std::map<std::pair<const LaunchPlan*, int>, CUgraph> graphs_;
   std::map<std::tuple<int, CUdeviceptr, int, int>, Prepared> prepared_;
 };
@@ -322,7 +350,8 @@ Result<std::unique_ptr<LibraryNodes>> LibraryNodes::load(const Driver& cuda, CUs
 }
 
 const std::vector<std::string>& vendor_routines() {
-  static const std::vector<std::string> names{"cusolver.sgeqrf", "cublas.sgeqrf_batched"};
+  static const std::vector<std::string> names{"cusolver.sgeqrf", "cublas.sgeqrf_batched",
+                                              "cudnn.conv2d"};
   return names;
 }
 

@@ -1,12 +1,17 @@
-// Nodes that a vendor's library executes: gemm by cuBLAS, baselines' routines by cuSOLVER and
-// cuBLAS, loaded at run time and captured into graphs of their own. Only for plans of subjects that
-// may use libraries.
+// Nodes that a vendor's library executes: gemm by cuBLAS, baselines' routines by cuSOLVER, cuBLAS
+// and cuDNN, loaded at run time and captured into graphs of their own. Only for plans of subjects
+// that may use libraries.
 //
 // Vendor routines; matrices are column-major, offsets of a batch are counted in elements:
 //   cusolver.sgeqrf        pointers: matrices (overwritten by H), tau
 //                          numbers: m, n, lda, batch, matrix stride, tau stride
 //                          one matrix after the other
 //   cublas.sgeqrf_batched  the same pointers and numbers; pointer arrays are made here
+//   cudnn.conv2d           pointers: X (NCHW), W, Y
+//                          numbers: batch, channels, height, width, filters, kernel height, kernel
+//                          width, stride, padding
+//                          in FP32 arithmetic, by the fastest algorithm that sums products as they
+//                          are
 #pragma once
 
 #include <functional>

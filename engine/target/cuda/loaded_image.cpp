@@ -71,6 +71,18 @@ void LoadedImage::opt_in(const LaunchPlan& plan) {
   }
 }
 
+std::uint32_t LoadedImage::local_bytes(const LaunchPlan& plan) {
+  std::uint32_t most = 0;
+  for (const PlanNode& node : plan.nodes) {
+    if (node.kind != NodeKind::kernel) continue;
+    int bytes = 0;
+    DRIVER(cuda_, cuFuncGetAttribute, &bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+           function(node.kernel));
+    most = std::max(most, static_cast<std::uint32_t>(bytes));
+  }
+  return most;
+}
+
 std::string LoadedImage::find_parameter_mistake(const PlanNode& node, CUfunction function) const {
   std::size_t count = 0;
   std::size_t offset = 0;

@@ -29,6 +29,9 @@ class LoadedImage {
   // its nodes are added.
   void opt_in(const LaunchPlan& plan);
 
+  // Of the deepest kernel that the plan launches, a thread.
+  std::uint32_t local_bytes(const LaunchPlan& plan);
+
   // What the device refuses of this plan, a sentence each: kernels that are missing, parameters of
   // other sizes, launches that can never run.
   std::vector<std::string> find_mistakes(const LaunchPlan& plan, CUdevice device);

@@ -222,6 +222,11 @@ class ModulePlanner {
       answer.writable_variables = std::move(reading.image.writable_variables);
       return answer;
     }
+    if (!reading.image.outside_functions.empty() && defence_is_on(Defence::device_heap))
+      return refused(Verdict::refused_object,
+                     fmt::format("calls {} of the driver's device library, whose memory lasts from "
+                                 "one call to the next; use plan.scratch",
+                                 fmt::join(reading.image.outside_functions, ", ")));
     if (reading.image.architecture != device_.device.architecture)
       return refused(Verdict::bad_plan,
                      fmt::format("is built for sm_{}, but the device is sm_{}",

@@ -18,7 +18,7 @@ kbeam_device_image(seat_kernels kernels/seat_kernels.cu CODE
 kbeam_device_image(self_test kernels/self_test.cu CODE -gencode=arch=compute_90a,code=sm_90a)
 
 kbeam_module(cuda_seat
-  SOURCES call_findings.cpp cold_cache.cpp device_memory.cpp driver.cpp embedded_images.cpp figures.cpp
+  SOURCES call_findings.cpp cold_cache.cpp cudnn_convolution.cpp device_memory.cpp driver.cpp embedded_images.cpp figures.cpp
           graph_replay.cpp host_problem.cpp library_nodes.cpp loaded_image.cpp nvml.cpp plan_indices.cpp seat.cpp
           seat_channel.cpp seat_kernels.cpp seat_layout.cpp seat_messages.cpp seat_process.cpp seat_refusal.cpp
           seat_server.cpp seat_session.cpp seat_session_call.cpp self_test.cpp self_test_plans.cpp

@@ -1,6 +1,7 @@
 #include "target/cuda/seat_kernels.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace kbeam {
 
@@ -108,6 +109,25 @@ void SeatKernels::scrub_shared(int blocks, std::uint32_t bytes, std::uint32_t va
   DRIVER(cuda_, cuFuncSetAttribute, scrub_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
          static_cast<int>(bytes));
   launch(scrub_, static_cast<unsigned>(blocks), bytes, bytes / 4, value);
+}
+
+// Looked up where it is needed: a large frame makes the driver keep as much for every thread.
+void SeatKernels::scrub_local(int blocks, std::uint32_t bytes, std::uint32_t value) const {
+  constexpr std::pair<std::uint32_t, const char*> kDepths[] = {
+      {1 << 10, "kbeam_scrub_local_1k"},
+      {4 << 10, "kbeam_scrub_local_4k"},
+      {16 << 10, "kbeam_scrub_local_16k"},
+      {kMostLocalBytes, "kbeam_scrub_local_64k"}};
+  constexpr unsigned kMostThreads = 1024;
+  const auto* depth =
+      std::ranges::find_if(kDepths, [&](const auto& d) { return bytes <= d.first; });
+  CHECK(depth != std::end(kDepths), "plans with deeper frames are refused");
+  CUfunction scrub = nullptr;
+  DRIVER(cuda_, cuModuleGetFunction, &scrub, module_, depth->second);
+  std::uint32_t shift = value % 7;
+  void* pointers[] = {&value, &shift};
+  DRIVER(cuda_, cuLaunchKernel, scrub, static_cast<unsigned>(blocks), 1, 1, kMostThreads, 1, 1, 0,
+         stream_, pointers, nullptr);
 }
 
 void SeatKernels::spin(std::uint64_t nanoseconds) const {

@@ -49,6 +49,9 @@ class SeatKernels {
   void fill(CUdeviceptr to, std::uint64_t bytes, std::uint8_t value) const;
   void flush(CUdeviceptr memory, std::uint64_t bytes, std::uint32_t value) const;
   void scrub_shared(int blocks, std::uint32_t bytes, std::uint32_t value) const;
+  // `bytes` of local memory a thread, kMostLocalBytes at most.
+  void scrub_local(int blocks, std::uint32_t bytes, std::uint32_t value) const;
+  static constexpr std::uint32_t kMostLocalBytes = 64 << 10;
   void spin(std::uint64_t nanoseconds) const;
   // False when the device computes a known sum wrongly.
   bool probe();

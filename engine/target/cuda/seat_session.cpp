@@ -116,6 +116,12 @@ void SeatSession::check_plans() {
         if (const auto mistakes = image.find_mistakes(the_case->subject, device_);
             !mistakes.empty())
           throw SeatRefusal(Verdict::bad_plan, the_case->the_case.name + ": " + mistakes.front());
+      for (const SessionCase* the_case : cases)
+        if (image.local_bytes(the_case->subject) + kStackBytes > SeatKernels::kMostLocalBytes)
+          throw SeatRefusal(
+              Verdict::bad_plan,
+              fmt::format("{}: a kernel has more than {} bytes of local memory a thread",
+                          the_case->the_case.name, SeatKernels::kMostLocalBytes - kStackBytes));
     });
   }
 }
@@ -148,6 +154,7 @@ void SeatSession::Prepared::clear() {
   the_case = nullptr;
   fresh = false;
   tables_filled = false;
+  local_bytes = 0;
   host_inputs.clear();
 }
 
@@ -200,6 +207,7 @@ void SeatSession::build_case(const SessionCase& the_case) {
           std::make_unique<LoadedImage>(cuda_, setup_.images.at(the_case.subject.image_hash));
     prepared_.subject = std::make_unique<GraphReplay>(subject_context(), the_case.subject,
                                                       layout.subject(), prepared_.image.get());
+    if (prepared_.image) prepared_.local_bytes = prepared_.image->local_bytes(the_case.subject);
     if (!defence_is_on(Defence::end_of_all_work)) prepared_.subject->mark_last_node(end_);
     prepared_.subject->build();
   });

@@ -60,8 +60,9 @@ class SeatSession {
     std::unique_ptr<CaseLayout> layout;
     std::unique_ptr<LoadedImage> image;
     std::unique_ptr<GraphReplay> subject, generate_candidate, generate_judge, quick, full;
-    bool fresh = false;          // module state is as loaded
-    bool tables_filled = false;  // at least once
+    bool fresh = false;             // module state is as loaded
+    bool tables_filled = false;     // at least once
+    std::uint32_t local_bytes = 0;  // of the subject's kernels, a thread
     HostTensors host_inputs;
     // Graphs before the module whose kernels they launch.
     void clear();
@@ -85,12 +86,16 @@ class SeatSession {
   void poison_guard_zones();
   void poison_outputs();
   void refill(const OwnBuffer& own);
+  void allow_on_inputs(DeviceAccess access);
+  void take_inputs_as_they_are();
   void enter_run(bool cold, const CallHooks& hooks);
   void run_timed(SeatCall& call);
   void drain();
   void snapshot_outputs();
   CheckReport inspect(std::uint64_t seed);
   CheckReport check(const SeatCallRequest& request, std::uint64_t secret);
+  // The driver's own limit for called functions, on top of what a kernel's own frame takes.
+  static constexpr std::uint32_t kStackBytes = 1024;
   CheckReport check_on_device(const LaunchPlan& plan, const GraphReplay& replay);
   CheckReport check_on_host(const SeatCallRequest& request, std::uint64_t secret);
   bool find_late_write(CheckReport& report);

@@ -83,6 +83,7 @@ void SeatSession::refresh_module() {
 }
 
 void SeatSession::poison_candidate() {
+  allow_on_inputs(DeviceAccess::read_write);
   if (setup_.memory == MemoryMode::guarded) {
     poison_ = {random_bits(), kPoisonF32};
     poison_guard_zones();
@@ -134,6 +135,24 @@ void SeatSession::refill(const OwnBuffer& own) {
   }
 }
 
+// Mapped read-only, an input cannot be changed and put back either.
+void SeatSession::allow_on_inputs(DeviceAccess access) {
+  if (!defence_is_on(Defence::read_only_inputs)) return;
+  const SessionCase& the_case = *prepared_.the_case;
+  for (std::size_t i = 0; i < the_case.tensors.size(); ++i)
+    if (the_case.tensors[i].role == KBEAM_INPUT)
+      candidate_->allow(prepared_.layout->tensors()[i], access);
+}
+
+// Only where the attack corpus asks what a check of the candidate's own copies would miss.
+void SeatSession::take_inputs_as_they_are() {
+  const CaseLayout& layout = *prepared_.layout;
+  for (std::size_t i = 0; i < layout.pristine().size(); ++i)
+    if (layout.pristine()[i] != 0 && layout.tensors()[i].bytes > 0)
+      DRIVER(cuda_, cuMemcpyDtoDAsync, layout.pristine()[i], layout.tensors()[i].at,
+             layout.tensors()[i].bytes, stream_);
+}
+
 void SeatSession::drain() {
   DRIVER(cuda_, cuStreamSynchronize, stream_);
   DRIVER(cuda_, cuCtxSynchronize);
@@ -143,9 +162,12 @@ void SeatSession::drain() {
 void SeatSession::enter_run(bool cold, const CallHooks& hooks) {
   if (cold_) {
     if (defence_is_on(Defence::shared_scrub)) cold_->scrub_shared();
+    if (defence_is_on(Defence::local_scrub))
+      cold_->scrub_local(prepared_.local_bytes + kStackBytes);
     if (cold) cold_->flush();
   }
   drain();
+  allow_on_inputs(DeviceAccess::read_only);
   if (defence_is_on(Defence::judge_unmapped)) judge_->unmap();
   if (hooks.running) hooks.running();
 }
@@ -208,6 +230,7 @@ SeatCall SeatSession::call(const SeatCallRequest& request, const CallHooks& hook
 CheckReport SeatSession::check(const SeatCallRequest& request, std::uint64_t secret) {
   set_control(request.seed, secret);
   generate(request.seed, true);
+  if (!defence_is_on(Defence::own_inputs)) take_inputs_as_they_are();
   const CheckReport damage = inspect(request.seed);
   const bool quick = request.depth == SeatDepth::quick && prepared_.quick != nullptr;
   CheckReport report;

@@ -181,6 +181,29 @@ TEST_F(SeatSessionTest, EventsStandAroundTheGraphAndAFlushComesBefore) {
   EXPECT_THAT(std::vector<std::string>(spin, spin + 3), ElementsAre("record", "launch", "record"));
 }
 
+TEST_F(SeatSessionTest, InputsAreReadOnlyWhileKernelsRunAndLocalMemoryIsOverwrittenBefore) {
+  fake_.kernels["candidate_work"].local_bytes = 2000;
+  call();
+  const auto last = [&](const std::string& what) {
+    return fake_.log.rend() - std::find(fake_.log.rbegin(), fake_.log.rend(), what);
+  };
+  EXPECT_GT(last("read-only"), 0);
+  EXPECT_LT(last("read-only"), last("running"));
+  EXPECT_GT(last("kbeam_scrub_local_4k"), 0);  // what the kernel has, and a stack
+  EXPECT_LT(last("kbeam_scrub_local_4k"), last("kbeam_flush_write"));
+  const auto times = [&](const std::string& what) {
+    return std::count(fake_.log.begin(), fake_.log.end(), what);
+  };
+  const auto before = times("read-only");
+  call();  // they were writable in between, to be filled
+  EXPECT_EQ(times("read-only"), before + 1);
+}
+
+TEST_F(SeatSessionTest, AKernelWithMoreLocalMemoryThanCanBeOverwrittenIsRefused) {
+  fake_.kernels["candidate_work"].local_bytes = 64 << 10;
+  EXPECT_THROW(call(), SeatRefusal);
+}
+
 TEST_F(SeatSessionTest, NoPersistingCacheAndANonBlockingStream) {
   call();
   EXPECT_THAT(fake_.log, testing::Contains(

@@ -158,6 +158,23 @@ extern "C" __global__ void kbeam_scrub_shared(uint32_t words, uint32_t value) {
     *static_cast<volatile uint32_t*>(shared + i) = value ^ i;
 }
 
+// Overwrites the frame that a thread of a kernel with up to kBytes of local memory has; `shift` is
+// known at run time only, so that the frame stays in memory.
+template <int kBytes>
+__device__ __forceinline__ void scrub_frame(uint32_t value, uint32_t shift) {
+  constexpr uint32_t kWords = kBytes / 4;
+  volatile uint32_t frame[kWords];
+  for (uint32_t i = 0; i < kWords; ++i) frame[(i + shift) % kWords] = value ^ i;
+}
+#define KBEAM_SCRUB_LOCAL(name, bytes)                                                      \
+  extern "C" __global__ void __launch_bounds__(1024) name(uint32_t value, uint32_t shift) { \
+    scrub_frame<bytes>(value, shift);                                                       \
+  }
+KBEAM_SCRUB_LOCAL(kbeam_scrub_local_1k, 1 << 10)
+KBEAM_SCRUB_LOCAL(kbeam_scrub_local_4k, 4 << 10)
+KBEAM_SCRUB_LOCAL(kbeam_scrub_local_16k, 16 << 10)
+KBEAM_SCRUB_LOCAL(kbeam_scrub_local_64k, 64 << 10)
+
 // Keeps the stream busy while the host enqueues what follows.
 extern "C" __global__ void kbeam_spin(uint64_t nanoseconds) {
   uint64_t begin;
