@@ -94,7 +94,7 @@ BuiltCandidate BuildQueue::build_rows(const Candidate& candidate,
       built.engine_error = artifact.error();
       return built;
     }
-    {
+    if (artifact->verdict != Verdict::engine_failed) {
       const std::lock_guard guard(mutex_);
       known_[row_key(row)] = {*artifact, trusted};
     }

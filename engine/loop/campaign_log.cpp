@@ -14,6 +14,27 @@ Error damaged(const std::string& what, const std::string& why) {
           "the archive is damaged: start a new run"};
 }
 
+// The first candidate of one row with this machine code: those after it were its duplicates.
+void note_object(const Json& artifact, const std::map<std::string, Candidate>& candidates,
+                 History& history) {
+  const auto known = candidates.find(artifact.at("candidate_id").get<std::string>());
+  const std::string object = artifact.at("object_hash").get<std::string>();
+  if (known == candidates.end() || known->second.rows.size() != 1 || object.empty()) return;
+  history.objects_seen.emplace(object, known->first);
+}
+
+History::RecordedPromotion read_promotion(const Json& body) {
+  History::RecordedPromotion recorded{.candidate_id = body.at("candidate_id").get<std::string>(),
+                                      .evaluation_id = body.at("evaluation_id").get<std::string>(),
+                                      .all_cores_id = body.at("all_cores_id").get<std::string>(),
+                                      .confidence = body.at("confidence").get<double>(),
+                                      .case_confidence = body.at("case_confidence").get<double>(),
+                                      .slower_allowed = body.at("slower_allowed").get<int>(),
+                                      .failed_at = std::nullopt};
+  if (body.at("failed_at").is_number()) recorded.failed_at = body["failed_at"].get<std::int64_t>();
+  return recorded;
+}
+
 }  // namespace
 
 std::string CampaignLog::next_evaluation_id() {
@@ -66,6 +87,37 @@ Result<void> CampaignLog::refused(const std::string& case_name, const std::strin
   return archive_->append_decision({"not confirmed on " + case_name, candidate_id, why});
 }
 
+Result<void> CampaignLog::promotion(const Promotion& promotion) {
+  return archive_->append_event(
+      "promotion", {{"candidate_id", promotion.winner.id},
+                    {"evaluation_id", promotion.evaluation.id},
+                    {"all_cores_id", promotion.all_cores ? promotion.all_cores->id : std::string()},
+                    {"engine_failed", engine_failed(promotion)},
+                    {"confidence", promotion.confidence},
+                    {"case_confidence", promotion.case_confidence},
+                    {"slower_allowed", promotion.slower_allowed},
+                    {"failed_at", promotion.failed_at ? Json(*promotion.failed_at) : Json()}});
+}
+
+Result<std::optional<Promotion>> CampaignLog::find_promotion(
+    const Candidate& portfolio, const std::vector<History::RecordedPromotion>& recorded) const {
+  for (const History::RecordedPromotion& one : recorded) {
+    if (one.candidate_id != portfolio.id) continue;
+    ASSIGN_OR_RETURN(const std::vector<Evaluation> evaluations, archive_->evaluations());
+    Promotion promotion{
+        .winner = portfolio, .confidence = one.confidence, .failed_at = one.failed_at};
+    promotion.case_confidence = one.case_confidence;
+    promotion.slower_allowed = one.slower_allowed;
+    for (const Evaluation& evaluation : evaluations) {
+      if (evaluation.id == one.evaluation_id) promotion.evaluation = evaluation;
+      if (evaluation.id == one.all_cores_id) promotion.all_cores = evaluation;
+    }
+    summarise(promotion);
+    return std::optional<Promotion>(std::move(promotion));
+  }
+  return std::optional<Promotion>();
+}
+
 Result<void> CampaignLog::families(const std::vector<FamilyState>& families) {
   Json list = Json::array();
   for (const FamilyState& family : families) list.push_back(to_json(family));
@@ -105,6 +157,7 @@ Result<History> CampaignLog::replay(Search& search,
         if (known == candidates.end())
           return damaged("an observation", "no candidate " + observation.candidate_id);
         search.absorb(known->second, observation);
+        history.observations[observation.candidate_id] = observation;
         ++history.evaluations;
         if (blame_of(*verdict) == Blame::candidate) ++history.rejects[*verdict];
       } else if (event.kind == "champion") {
@@ -112,6 +165,11 @@ Result<History> CampaignLog::replay(Search& search,
         search.crown(champion);
         ++history.challenges;
         history.crowned.push_back(champion);
+        history.promotions.clear();  // of a portfolio without this champion
+      } else if (event.kind == "artifact") {
+        note_object(body, candidates, history);
+      } else if (event.kind == "promotion" && !body.at("engine_failed").get<bool>()) {
+        history.promotions.push_back(read_promotion(body));
       } else if (event.kind == "refusal") {
         ++history.challenges;
         search.refuse(body.at("case_name").get<std::string>(),
@@ -122,6 +180,12 @@ Result<History> CampaignLog::replay(Search& search,
       return damaged("event " + std::to_string(event.sequence), trouble.what());
     }
   }
+  // Nothing was learnt of a candidate that the engine failed.
+  std::erase_if(history.objects_seen, [&](const auto& seen) {
+    const auto observation = history.observations.find(seen.second);
+    return observation == history.observations.end() ||
+           observation->second.verdict == Verdict::engine_failed;
+  });
   return history;
 }
 

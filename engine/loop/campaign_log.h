@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "loop/baseline.h"
 #include "loop/inbox.h"
+#include "loop/promotion.h"
 #include "search/search.h"
 
 namespace kbeam {
@@ -34,6 +35,19 @@ struct History {
   std::map<Verdict, int> rejects;
   std::vector<Champion>
       crowned;  // in order: a champion that fails later gives way to the one before it
+  std::map<std::string, Observation> observations;  // by candidate id
+  // Object hash -> the candidate of one row that was judged with it.
+  std::map<std::string, std::string> objects_seen;
+  struct RecordedPromotion {
+    std::string candidate_id;
+    std::string evaluation_id;
+    std::string all_cores_id;  // empty: none
+    double confidence = 0.99;
+    double case_confidence = 0.99;
+    int slower_allowed = 0;
+    std::optional<std::int64_t> failed_at;
+  };
+  std::vector<RecordedPromotion> promotions;  // with the champions of now
 };
 
 class CampaignLog {
@@ -49,11 +63,16 @@ class CampaignLog {
   Result<void> crowned(const Champion& champion, const std::string& why);
   Result<void> refused(const std::string& case_name, const std::string& candidate_id,
                        const std::string& why);
+  Result<void> promotion(const Promotion& promotion);
   Result<void> families(const std::vector<FamilyState>& families);
   Result<void> ended(const Json& summary);
 
   // Replays what was recorded into `search` (sketches first, submissions as they came).
   Result<History> replay(Search& search, const std::function<Sketch(const Submission&)>& to_sketch);
+
+  // The promotion of this portfolio among those recorded; nothing when there is none that counts.
+  Result<std::optional<Promotion>> find_promotion(
+      const Candidate& portfolio, const std::vector<History::RecordedPromotion>& recorded) const;
 
   std::string next_evaluation_id();
   Archive& archive() { return *archive_; }

@@ -16,11 +16,11 @@ namespace {
 
 // Cases on which even the interval that no other claim shares lies below the baseline: a loss needs
 // no stronger proof because there are many cases.
-std::vector<std::string> find_slower_cases(const Evaluation& evaluation, const StoppingRule& rule) {
+std::vector<std::string> find_slower_cases(const Evaluation& evaluation, double confidence) {
   std::vector<std::string> slower;
   for (const Measurement& measurement : evaluation.measurements)
-    if (summarise_pairs(measurement.samples, joint_confidence(rule), measurement.noise_floor)
-            .comparison == Comparison::slower)
+    if (summarise_pairs(measurement.samples, confidence, measurement.noise_floor).comparison ==
+        Comparison::slower)
       slower.push_back(measurement.case_name);
   return slower;
 }
@@ -65,6 +65,17 @@ std::string why_not_won(const Promotion& promotion) {
   return {};
 }
 
+bool engine_failed(const Promotion& promotion) {
+  return promotion.evaluation.verdict == Verdict::engine_failed ||
+         (promotion.all_cores && promotion.all_cores->verdict == Verdict::engine_failed);
+}
+
+void summarise(Promotion& promotion) {
+  const Evaluation& evaluation = promotion.evaluation;
+  promotion.geomean = summarise_cases(evaluation.measurements, promotion.confidence, /*seed=*/1);
+  promotion.slower_cases = find_slower_cases(evaluation, promotion.case_confidence);
+}
+
 Promotion promote(const MachineBench& bench, const BaselineFacts& baseline,
                   const Candidate& candidate, const PromotionTerms& terms) {
   Promotion promotion;
@@ -91,9 +102,9 @@ Promotion promote(const MachineBench& bench, const BaselineFacts& baseline,
     promotion.failed_at = failing_axis_value(bench.problem, request, promotion.evaluation);
     return promotion;
   }
-  const double joint = 1 - (1 - joint_confidence(request.rule)) / terms.attempts;
-  promotion.geomean = summarise_cases(promotion.evaluation.measurements, joint, /*seed=*/1);
-  promotion.slower_cases = find_slower_cases(promotion.evaluation, request.rule);
+  promotion.case_confidence = joint_confidence(request.rule);
+  promotion.confidence = 1 - (1 - promotion.case_confidence) / terms.attempts;
+  summarise(promotion);
   if (std::ssize(promotion.slower_cases) > terms.slower_allowed) return promotion;
   if (bench.all_cores > 1) {
     bench.progress.phase("measuring the all-cores row");

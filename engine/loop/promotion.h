@@ -24,7 +24,9 @@ struct Promotion {
   Evaluation evaluation;                // on one thread: the headline
   std::optional<Evaluation> all_cores;  // beside it, when the machine has more than one
   GeomeanSummary geomean;
+  double confidence = 0.99;               // of its interval
   std::vector<std::string> slower_cases;  // timed cases on which it loses to the baseline
+  double case_confidence = 0.99;          // of the intervals that say so
   int slower_allowed = 0;
   // Where it failed, as a value of the regime axis: the row to blame. Unset when nothing failed or
   // no case did.
@@ -43,6 +45,12 @@ struct PromotionTerms {
 // Empty for a winner: right on one thread and on all, faster in geometric mean beyond the noise
 // floor, and slower than the baseline on no more timed cases than the goal allows.
 std::string why_not_won(const Promotion& promotion);
+
+// Whether it ended in our own trouble, which is no evidence for or against the candidate.
+bool engine_failed(const Promotion& promotion);
+
+// The figures that follow from the evaluation at these confidences.
+void summarise(Promotion& promotion);
 
 // `candidate` must be built and frozen. A verdict that is not accepted is in the evaluation.
 Promotion promote(const MachineBench& bench, const BaselineFacts& baseline,

@@ -12,25 +12,23 @@
 #include "base/clock.h"
 #include "base/entropy.h"
 #include "base/hash.h"
-#include "build/source_scan.h"
 #include "loop/activity.h"
 #include "loop/baseline.h"
 #include "loop/build_queue.h"
 #include "loop/campaign_log.h"
+#include "loop/campaign_search.h"
 #include "loop/goal.h"
 #include "loop/inbox.h"
 #include "loop/promotion.h"
 #include "loop/summary.h"
 #include "loop/target_tools.h"
 #include "model/json_forms.h"
-#include "propose/idea_file.h"
 #include "report/report.h"
 #include "search/search.h"
 
 namespace kbeam {
 namespace {
 
-constexpr int kBuildsAhead = 2;
 constexpr int kMostEngineFailures = 5;  // in a row: then the machine is unfit and the run stops
 constexpr int kPromotionAttempts =
     3;  // a portfolio that fails sealed checks loses the row that failed
@@ -102,9 +100,18 @@ class Campaign {
   Result<void> settle_challenges();
   Evaluation measured(const CompareRequest& request);
   Result<void> settle(const Candidate& candidate, const std::vector<Case>& cases);
+  struct Settlement {  // of a challenge on one case
+    Champion champion;
+    bool crowned = false;
+    std::string why;
+  };
+  std::vector<Settlement> decide_challenges(const Candidate& candidate,
+                                            const std::vector<Case>& cases,
+                                            const Evaluation& evaluation) const;
   void tell_progress();
   std::optional<Candidate> assemble_winner(const Bans& bans) const;
   bool ban_what_failed(const Candidate& portfolio, Bans& bans) const;
+  Result<Promotion> promote_now(const BuiltCandidate& built);
   Result<void> record_promotion(const BuiltCandidate& built);
 
   Candidate reference_portfolio() const;
@@ -112,7 +119,6 @@ class Campaign {
   double reference_speedup(const std::string& case_name) const;
   void note_reference_speedups(Evaluation& evaluation) const;
   GoalFigures goal_figures() const;
-  Sketch make_sketch(const Submission& submission) const;
   MachineBench bench() {
     const double budget_s = setup_.config.budget.wall_s;
     MachineBench bench{setup_.problem, tools_.library->code(), *tools_.judge, *builds_, progress_};
@@ -233,45 +239,21 @@ Result<void> Campaign::open_archive() {
                  "times of two machines cannot be compared: start a new run here"};
   log_ = std::make_unique<CampaignLog>(std::move(archive));
 
-  ASSIGN_OR_RETURN(const LoadedIdeas ideas, load_ideas(setup_.problem.folder));
-  if (!ideas.mistakes.empty()) {
-    std::string all;
-    for (const std::string& mistake : ideas.mistakes) all += (all.empty() ? "" : "\n  ") + mistake;
-    return Error{ErrorCode::bad_input, "read the ideas of " + setup_.problem.name, all,
-                 "mend ideas.toml"};
-  }
-  std::vector<Sketch> sketches;
-  for (const SketchFile& file_of_idea : ideas.sketches) {
-    if (target_of_file(file_of_idea.path) != setup_.config.target) continue;
-    sketches.push_back(make_sketch(
-        {file_of_idea.idea, file_of_idea.source, file_of_idea.path.filename().string()}));
-    if (!resumed) RETURN_IF_ERROR(log_->archive().append_idea(file_of_idea.idea));
-  }
-  SearchConfig config;
-  config.seed = setup_.config.seed;
-  config.beam = setup_.config.beam;
-  config.in_flight = kBuildsAhead;
-  for (const auto& [name, value] : regime_points(setup_.problem)) config.cases.push_back(name);
-  search_ = Search::make(config, std::move(sketches));
+  ASSIGN_OR_RETURN(CampaignSearch made, make_search(setup_.problem, setup_.config));
+  search_ = std::move(made.search);
+  RETURN_IF_ERROR(log_->archive().together([&]() -> Result<void> {
+    for (const Idea& idea : made.ideas) RETURN_IF_ERROR(log_->archive().append_idea(idea));
+    return {};
+  }));
   if (resumed) {
     inbox_.take_stop();  // one that was meant for the run before
-    ASSIGN_OR_RETURN(history_, log_->replay(*search_, [this](const Submission& submission) {
-      return make_sketch(submission);
-    }));
+    ASSIGN_OR_RETURN(history_, log_->replay(*search_, make_sketch));
+    objects_seen_ = history_.objects_seen;
+    observations_ = history_.observations;
     progress_.event(fmt::format("resumed after {} evaluations and {:.0f} s", history_.evaluations,
                                 history_.used_s));
   }
   return {};
-}
-
-Sketch Campaign::make_sketch(const Submission& submission) const {
-  const SourceKnobs scanned = scan_knobs(submission.source);
-  return {.idea = submission.idea,
-          .source = submission.source,
-          .source_name = submission.source_name,
-          .knobs = scanned.knobs,
-          .constraints = scanned.constraints,
-          .normalised_source = normalised_source(submission.source)};
 }
 
 Result<void> Campaign::establish_baseline() {
@@ -331,6 +313,7 @@ StopReason Campaign::stop_reason() {
 
 Result<void> Campaign::search_until_stopped() {
   progress_.phase("searching");
+  RETURN_IF_ERROR(settle_challenges());  // that a killed run left open
   while ((stop_reason_ = stop_reason()) == StopReason::running) {
     RETURN_IF_ERROR(take_inbox());
     fill_pipeline();
@@ -489,7 +472,8 @@ Result<void> Campaign::attempt(const BuiltCandidate& built) {
     for (const Measurement& measurement : evaluation.measurements)
       observation.speedup[measurement.case_name] =
           measurement.summary.speedup * reference_speedup(measurement.case_name);
-    if (!object.empty()) objects_seen_[object] = built.candidate.id;
+    if (!object.empty() && evaluation.verdict != Verdict::engine_failed)
+      objects_seen_[object] = built.candidate.id;
     if (evaluation.verdict != Verdict::accepted) {
       decision = "rejected";
       why = evaluation.reason;
@@ -500,8 +484,11 @@ Result<void> Campaign::attempt(const BuiltCandidate& built) {
   if (engine_failures_ >= kMostEngineFailures)
     return Error{ErrorCode::unavailable, "evaluate candidates", evaluation.reason,
                  "see `kbeam doctor`; then `kbeam resume " + setup_.config.run_id + "`"};
-  RETURN_IF_ERROR(log_->attempt(built, evaluation, decision, why));
-  RETURN_IF_ERROR(log_->observation(observation, used_s(), history_.busy_s + meter_.busy_s()));
+  // Together: a killed run has all of an attempt or nothing.
+  RETURN_IF_ERROR(log_->archive().together([&]() -> Result<void> {
+    RETURN_IF_ERROR(log_->attempt(built, evaluation, decision, why));
+    return log_->observation(observation, used_s(), history_.busy_s + meter_.busy_s());
+  }));
   observations_[built.candidate.id] = observation;
   search_->tell(observation);
   ++history_.evaluations;
@@ -552,43 +539,72 @@ Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case
       challenge_confidence(history_.challenges, static_cast<int>(history_.crowned.size()));
   request.stage = Stage::confirm;
   Evaluation evaluation = measured(request);
+  if (evaluation.verdict == Verdict::engine_failed && !asked_to_stop())
+    evaluation = measured(request);  // ours: once more
   if (asked_to_stop()) return {};
+  if (evaluation.verdict == Verdict::engine_failed)  // nobody was measured
+    history_.challenges -= static_cast<int>(cases.size());
   evaluation.id = log_->next_evaluation_id();
   note_reference_speedups(evaluation);
-  RETURN_IF_ERROR(log_->confirmation(evaluation));
-  for (const Case& the_case : cases) {
-    const auto found = std::find_if(
-        evaluation.measurements.begin(), evaluation.measurements.end(),
-        [&](const Measurement& measurement) { return measurement.case_name == the_case.name; });
-    if (found == evaluation.measurements.end() || found->summary.comparison != Comparison::faster) {
-      const std::string why =
-          found == evaluation.measurements.end()
-              ? evaluation.reason
-              : fmt::format("{} {:.3f}x [{:.3f}, {:.3f}] against the champion",
-                            to_string(found->summary.comparison), found->summary.speedup,
-                            found->summary.low, found->summary.high);
-      RETURN_IF_ERROR(log_->refused(the_case.name, candidate.id, why));
-      search_->refuse(the_case.name, candidate.id, why);
+  const std::vector<Settlement> settled = decide_challenges(candidate, cases, evaluation);
+  // Together: a killed run settles all cases of a confirmation or none.
+  RETURN_IF_ERROR(log_->archive().together([&]() -> Result<void> {
+    RETURN_IF_ERROR(log_->confirmation(evaluation));
+    for (const Settlement& one : settled)
+      RETURN_IF_ERROR(one.crowned ? log_->crowned(one.champion, one.why)
+                                  : log_->refused(one.champion.case_name, candidate.id, one.why));
+    return {};
+  }));
+  for (const Settlement& one : settled) {
+    const std::string& case_name = one.champion.case_name;
+    if (!one.crowned) {
+      search_->refuse(case_name, candidate.id, one.why);
       continue;
     }
-    const double scale = reference_speedup(the_case.name);
-    Champion champion{
-        .case_name = the_case.name, .candidate_id = candidate.id, .family = candidate.family};
-    champion.speedup = found->summary.speedup * scale;
-    champion.low = found->summary.low * scale;
-    champion.high = found->summary.high * scale;
-    for (const Champion& before : search_->champions())
-      if (before.case_name == the_case.name) champion.version = before.version + 1;
-    RETURN_IF_ERROR(log_->crowned(
-        champion, fmt::format("{}: {:.3f}x [{:.3f}, {:.3f}] the champion before", evaluation.id,
-                              found->summary.speedup, found->summary.low, found->summary.high)));
-    search_->crown(champion);
-    history_.crowned.push_back(champion);
-    progress_.event(fmt::format("{}: {} {} leads with {:.2f}x {}", the_case.name, candidate.family,
-                                describe_knobs(candidate.rows.front().knobs), champion.speedup,
+    search_->crown(one.champion);
+    history_.crowned.push_back(one.champion);
+    progress_.event(fmt::format("{}: {} {} leads with {:.2f}x {}", case_name, candidate.family,
+                                describe_knobs(candidate.rows.front().knobs), one.champion.speedup,
                                 baseline_.name));
   }
   return {};
+}
+
+// What one confirmation says of each case. Nothing when the engine failed: that is no evidence.
+std::vector<Campaign::Settlement> Campaign::decide_challenges(const Candidate& candidate,
+                                                              const std::vector<Case>& cases,
+                                                              const Evaluation& evaluation) const {
+  std::vector<Settlement> settled;
+  if (evaluation.verdict == Verdict::engine_failed) return settled;
+  for (const Case& the_case : cases) {
+    Settlement& one = settled.emplace_back();
+    one.champion = {
+        .case_name = the_case.name, .candidate_id = candidate.id, .family = candidate.family};
+    const auto found = std::find_if(
+        evaluation.measurements.begin(), evaluation.measurements.end(),
+        [&](const Measurement& measurement) { return measurement.case_name == the_case.name; });
+    if (found == evaluation.measurements.end()) {
+      one.why = evaluation.reason;
+      continue;
+    }
+    const PairedSummary& summary = found->summary;
+    one.crowned = summary.comparison == Comparison::faster;
+    if (!one.crowned) {
+      one.why =
+          fmt::format("{} {:.3f}x [{:.3f}, {:.3f}] against the champion",
+                      to_string(summary.comparison), summary.speedup, summary.low, summary.high);
+      continue;
+    }
+    const double scale = reference_speedup(the_case.name);
+    one.champion.speedup = summary.speedup * scale;
+    one.champion.low = summary.low * scale;
+    one.champion.high = summary.high * scale;
+    for (const Champion& before : search_->champions())
+      if (before.case_name == the_case.name) one.champion.version = before.version + 1;
+    one.why = fmt::format("{}: {:.3f}x [{:.3f}, {:.3f}] the champion before", evaluation.id,
+                          summary.speedup, summary.low, summary.high);
+  }
+  return settled;
 }
 
 void Campaign::tell_progress() {
@@ -645,21 +661,11 @@ Result<void> Campaign::promote_portfolio() {
     }
     const BuiltCandidate built = builds_->build_now(*portfolio);
     if (built.engine_error) return *built.engine_error;
-    // The hash is written down first, the seed of the sealed cases is drawn after it: neither can
-    // be chosen to suit the other.
-    const std::string hash = frozen_hash(*portfolio, built.artifacts);
-    RETURN_IF_ERROR(
-        log_->archive().append_event("frozen", {{"candidate_id", portfolio->id}, {"hash", hash}}));
-    const std::uint64_t sealed_seed = random_bits();
-    RETURN_IF_ERROR(log_->archive().append_event(
-        "unsealed", {{"candidate_id", portfolio->id}, {"hash", hash}, {"seed", sealed_seed}}));
-    {
-      const ActivityMeter::Span busy(meter_);
-      promotion_ = promote(bench(), baseline_, *portfolio,
-                           {.sealed_seed = sealed_seed,
-                            .attempts = kPromotionAttempts,
-                            .slower_allowed = goal_.slower_allowed(),
-                            .most_s = promotion_most_s()});
+    // Promoted once: repeating it until it passes would be no promotion.
+    ASSIGN_OR_RETURN(promotion_, log_->find_promotion(*portfolio, history_.promotions));
+    const bool is_recorded = promotion_.has_value();
+    if (!is_recorded) {
+      ASSIGN_OR_RETURN(promotion_, promote_now(built));
     }
     if (asked_to_stop()) {
       promotion_.reset();
@@ -668,13 +674,32 @@ Result<void> Campaign::promote_portfolio() {
       not_promoted_because_ = "stopped during promotion; resume the run to finish it";
       return {};
     }
-    RETURN_IF_ERROR(record_promotion(built));
+    if (!is_recorded) RETURN_IF_ERROR(record_promotion(built));
     not_promoted_because_ = why_not_won(*promotion_);
     if (not_promoted_because_.empty()) return {};
     progress_.event("the portfolio failed its promotion: " + not_promoted_because_);
+    if (engine_failed(*promotion_)) continue;  // ours: once more, and nobody is to blame
     if (!ban_what_failed(*portfolio, bans)) return {};
   }
   return {};
+}
+
+// The hash is written down first, the seed of the sealed cases is drawn after it: neither can be
+// chosen to suit the other.
+Result<Promotion> Campaign::promote_now(const BuiltCandidate& built) {
+  const Candidate& portfolio = built.candidate;
+  const std::string hash = frozen_hash(portfolio, built.artifacts);
+  RETURN_IF_ERROR(
+      log_->archive().append_event("frozen", {{"candidate_id", portfolio.id}, {"hash", hash}}));
+  const std::uint64_t sealed_seed = random_bits();
+  RETURN_IF_ERROR(log_->archive().append_event(
+      "unsealed", {{"candidate_id", portfolio.id}, {"hash", hash}, {"seed", sealed_seed}}));
+  const ActivityMeter::Span busy(meter_);
+  return promote(bench(), baseline_, portfolio,
+                 {.sealed_seed = sealed_seed,
+                  .attempts = kPromotionAttempts,
+                  .slower_allowed = goal_.slower_allowed(),
+                  .most_s = promotion_most_s()});
 }
 
 // What is left of the budget for a promotion once the report is written; whatever it takes, its
@@ -708,14 +733,16 @@ bool Campaign::ban_what_failed(const Candidate& portfolio, Bans& bans) const {
 Result<void> Campaign::record_promotion(const BuiltCandidate& built) {
   const std::string why_not = why_not_won(*promotion_);
   promotion_->evaluation.id = log_->next_evaluation_id();
-  RETURN_IF_ERROR(log_->attempt(
-      built, promotion_->evaluation, why_not.empty() ? "winner" : "not promoted",
-      why_not.empty()
-          ? fmt::format("{:.2f}x {} in geometric mean", promotion_->geomean.speedup, baseline_.name)
-          : why_not));
-  if (!promotion_->all_cores) return {};
-  promotion_->all_cores->id = log_->next_evaluation_id();
-  return log_->confirmation(*promotion_->all_cores);
+  if (promotion_->all_cores) promotion_->all_cores->id = log_->next_evaluation_id();
+  return log_->archive().together([&]() -> Result<void> {
+    RETURN_IF_ERROR(
+        log_->attempt(built, promotion_->evaluation, why_not.empty() ? "winner" : "not promoted",
+                      why_not.empty() ? fmt::format("{:.2f}x {} in geometric mean",
+                                                    promotion_->geomean.speedup, baseline_.name)
+                                      : why_not));
+    if (promotion_->all_cores) RETURN_IF_ERROR(log_->confirmation(*promotion_->all_cores));
+    return log_->promotion(*promotion_);
+  });
 }
 
 Result<CampaignOutcome> Campaign::conclude() {
