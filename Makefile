@@ -4,7 +4,7 @@ BUDGET ?= 180s
 SEED ?=
 export PATH := $(CURDIR)/build:$(PATH)
 
-.PHONY: run build test attacks study traces lint sanitize clang setup setup-test configure
+.PHONY: run build test attacks torture study traces lint sanitize clang setup setup-test configure
 
 run: build
 	./build/kbeam run batched_qr --target cpu --proposer builtin --budget $(BUDGET) $(if $(SEED),--seed $(SEED))
@@ -19,6 +19,10 @@ test: setup-test configure
 attacks: setup-test configure
 	cmake --build build --target kbeam kbeam-attacks
 	./build/kbeam-attacks $(CURDIR) $(CURDIR)/build $(CURDIR)/build/tests/attack_cache
+
+torture: setup-test configure
+	cmake --build build --target kbeam kbeam-runner
+	tests/torture/torture.py --kbeam build/kbeam --work build/tests/torture --out build/torture.json --least 30
 
 # What the decision makes of the A/A traces in tests/study, as docs/study.md: seconds.
 study: setup configure
