@@ -225,6 +225,14 @@ __device__ __forceinline__ void split(float first, float second, std::uint32_t& 
   low = to_halves(first - kept.x, second - kept.y);
 }
 
+// Elements of V, raised.
+__device__ __forceinline__ void split_eight(const float (&x)[8], uint4& high, uint4& low) {
+  split(x[0] * kRaise, x[1] * kRaise, high.x, low.x);
+  split(x[2] * kRaise, x[3] * kRaise, high.y, low.y);
+  split(x[4] * kRaise, x[5] * kRaise, high.z, low.z);
+  split(x[6] * kRaise, x[7] * kRaise, high.w, low.w);
+}
+
 // The power of two that brings `most` near 1, and its inverse; both are normal numbers.
 struct Scale {
   float to, back;
@@ -260,9 +268,11 @@ __device__ __forceinline__ float warp_max(float x) {
 constexpr int kPanelThreads = 512, kPanelWarps = kPanelThreads / 32;
 // Tiles of 16 x 8 of a Gram matrix that hold anything on or above the diagonal, 16 rows after 16.
 constexpr int kGramSize = 20 * 128, kCrossSize = kHalf * kHalf;
-constexpr int kWide = kHalf + 1;  // stride of small matrices
-constexpr int kSpareAt = 2 * kHalf * kWide * 8;
-constexpr int kWorkBytes = kSpareAt + 32 * 32 * 8;
+// Strides of small matrices in single and in double precision: without conflicts where fragments
+// are read.
+constexpr int kWide = kHalf + 1, kWideDouble = kHalf + 4;
+constexpr int kSpareAt = kHalf * kWideDouble * 8;  // where R was
+constexpr int kWorkBytes = 2 * kHalf * kWideDouble * 8;
 constexpr int kLetters = 10 * kHalf;
 
 template <int kRows>
@@ -396,13 +406,18 @@ struct Panel {
   // V), and M, for which the rest of V is the rest of the panel times M. X - R = L U, U = M^-1.
   // Four warps hold G and four hold X, which is one step behind. Afterwards `small` holds M on and
   // above the diagonal and L below it, `r` holds R on and above the diagonal.
+  // The other eight warps do what `beside` says.
+  template <typename Beside>
   __device__ __forceinline__ bool chain(const double* tiles, const float* top,
-                                        std::int64_t top_stride, double* small, double* r) {
+                                        std::int64_t top_stride, double* small, double* r,
+                                        const Beside& beside) {
     bool good = true;
     if (warp < 4)
       good = steps_of_gram(tiles);
     else if (warp < 8)
       good = steps_of_top(top, top_stride, small, r);
+    else
+      beside();
     return __syncthreads_and(good);
   }
   // Published: three rows of G, two rows and two columns of X, roots of pivots, least pivots.
@@ -567,11 +582,11 @@ struct Panel {
           }
           if (x == j % 16) {
 #pragma unroll
-            for (int a = 0; a < 8; ++a) small[(y + 8 * a) * kWide + j] = f[a];
+            for (int a = 0; a < 8; ++a) small[(y + 8 * a) * kWideDouble + j] = f[a];
           }
           if (y == at) {
 #pragma unroll
-            for (int b = b0; b < 4; ++b) r[j * kWide + x + 16 * b] = entries[b];
+            for (int b = b0; b < 4; ++b) r[j * kWideDouble + x + 16 * b] = entries[b];
           }
           half_barrier();
         }
@@ -599,7 +614,7 @@ struct Panel {
 #pragma unroll
           for (int e = 0; e < 4; ++e) {
             const int row = k + e * 4 + t;
-            b[e] = row <= j * 8 + g ? small[row * kWide + j * 8 + g] : 0.0;
+            b[e] = row <= j * 8 + g ? small[row * kWideDouble + j * 8 + g] : 0.0;
           }
           multiply_add(sums[j], a, b);
         }
@@ -623,7 +638,7 @@ struct Panel {
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         const int i = i0 + g + e % 2 * 8, l = k + e / 2 * 4 + t;
-        a[e] = i <= l ? r[i * kWide + l] : 0.0;
+        a[e] = i <= l ? r[i * kWideDouble + l] : 0.0;
       }
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
@@ -631,7 +646,7 @@ struct Panel {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
           const int l = k + e * 4 + t, at = j0 + j * 8 + g;
-          b[e] = l <= at ? small[l * kWide + at] : 0.0;
+          b[e] = l <= at ? small[l * kWideDouble + at] : 0.0;
         }
         multiply_add(sums[j], a, b);
       }
@@ -641,7 +656,7 @@ struct Panel {
     for (int j = 0; j < 2; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        r[(i0 + g + e / 2 * 8) * kWide + j0 + j * 8 + t * 2 + e % 2] = sums[j][e];
+        r[(i0 + g + e / 2 * 8) * kWideDouble + j0 + j * 8 + t * 2 + e % 2] = sums[j][e];
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < 2; ++j)
@@ -653,13 +668,13 @@ struct Panel {
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         const int i = i0 + g + e % 2 * 8, l = k + e / 2 * 4 + t;
-        a[e] = i < l ? small[l * kWide + i] : i == l ? 1.0 : 0.0;
+        a[e] = i < l ? small[l * kWideDouble + i] : i == l ? 1.0 : 0.0;
       }
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         double b[4];
 #pragma unroll
-        for (int e = 0; e < 4; ++e) b[e] = r[(k + e * 4 + t) * kWide + j0 + j * 8 + g];
+        for (int e = 0; e < 4; ++e) b[e] = r[(k + e * 4 + t) * kWideDouble + j0 + j * 8 + g];
         multiply_add(sums[j], a, b);
       }
     }
@@ -774,7 +789,7 @@ struct Panel {
       for (int j = 0; j < 2; ++j)
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-          y[(i0 + g + e / 2 * 8) * kWide + j0 + j * 8 + t * 2 + e % 2] = sums[j][e];
+          y[(i0 + g + e / 2 * 8) * kWideDouble + j0 + j * 8 + t * 2 + e % 2] = sums[j][e];
     }
     __syncthreads();
 #pragma unroll 1
@@ -790,7 +805,7 @@ struct Panel {
         for (int j = 0; j < 8; ++j) {
           double b[4];
 #pragma unroll
-          for (int e = 0; e < 4; ++e) b[e] = y[(k + e * 4 + t) * kWide + j * 8 + g];
+          for (int e = 0; e < 4; ++e) b[e] = y[(k + e * 4 + t) * kWideDouble + j * 8 + g];
           multiply_add(sums[j], a, b);
         }
       }
@@ -998,6 +1013,52 @@ __global__ void __launch_bounds__(kPanelThreads, 1)
   wait_copies<0>();
   __syncthreads();
 
+  // What the other kernels need of the reflectors of one half, below its top rows in H; done by
+  // `workers` threads.
+  const auto emit = [&](int half, int worker, int workers) {
+    const int c0 = half * kHalf, above = rank == 0 ? c0 + kHalf : 0;
+    const int real = min(kHalf, s.n - s.first - c0);
+    if (s.m % 4 == 0) {
+      for (int e = worker; e < real * (kRows / 4); e += workers) {
+        const int j = c0 + e / (kRows / 4), row = e % (kRows / 4) * 4;
+        if (row >= above && begin + row < rows)
+          *reinterpret_cast<float4*>(h_to + std::int64_t{j} * s.m + begin + row) =
+              *reinterpret_cast<const float4*>(panel.column(j) + row);
+      }
+    } else {
+      for (int e = worker; e < real * kRows; e += workers) {
+        const int j = c0 + e / kRows, row = e % kRows;
+        if (row >= above && begin + row < rows)
+          h_to[std::int64_t{j} * s.m + begin + row] = panel.column(j)[row];
+      }
+    }
+    for (int e = worker; e < kHalf * (kRows / 8); e += workers) {
+      const int j = c0 + e / (kRows / 8), row = e % (kRows / 8) * 8;
+      if (begin + row >= padded) continue;
+      const float4 a = *reinterpret_cast<const float4*>(panel.column(j) + row);
+      const float4 b = *reinterpret_cast<const float4*>(panel.column(j) + row + 4);
+      const float x[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+      uint4 high, low;
+      split_eight(x, high, low);
+      const std::int64_t to = (matrix * kColumns + j) * s.stride + begin + row;
+      *reinterpret_cast<uint4*>(v_high + to) = high;
+      *reinterpret_cast<uint4*>(v_low + to) = low;
+    }
+    // The same by rows, a row's high parts before its low parts.
+    for (int e = worker; e < kRows * (kHalf / 8); e += workers) {
+      const int row = e / 64 * 8 + e % 8, j = c0 + e / 8 % 8 * 8;
+      if (begin + row >= padded) continue;
+      float x[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i) x[i] = panel.column(j + i)[row];
+      uint4 high, low;
+      split_eight(x, high, low);
+      std::uint16_t* to = v_rows + (matrix * s.stride + begin + row) * 2 * kColumns + j;
+      *reinterpret_cast<uint4*>(to) = high;
+      *reinterpret_cast<uint4*>(to + kColumns) = low;
+    }
+  };
+
 #pragma unroll 1
   for (int half = 0; half < kHalves; ++half) {
     const int c0 = half * kHalf;
@@ -1005,7 +1066,7 @@ __global__ void __launch_bounds__(kPanelThreads, 1)
     const int from = rank == 0 ? c0 : 0;
     bool done = false;
     double* small = reinterpret_cast<double*>(panel.work);
-    double* r = small + kHalf * kWide;
+    double* r = small + kHalf * kWideDouble;
     if (kGram != 0 && count == kHalf && rows - c0 > kHalf) {
       const float* top = x + corner;
       std::int64_t top_stride = s.stride;
@@ -1019,53 +1080,31 @@ __global__ void __launch_bounds__(kPanelThreads, 1)
       }
       panel.gram(c0, from);
       const double* tiles = panel.template all_reduce<double, kGramSize, false>(nullptr);
-      done = panel.chain(tiles, top, top_stride, small, r);
+      done = panel.chain(tiles, top, top_stride, small, r, [&] {
+        if (half > 0) emit(half - 1, thread - kPanelThreads / 2, kPanelThreads / 2);
+      });
+    } else if (half > 0) {
+      emit(half - 1, thread, kPanelThreads);
     }
-    if (done) {
+    if (done)
       panel.multiply_by_small(c0, rank == 0 ? c0 + kHalf : 0, small);
-      // The top rows, as LAPACK has them.
-      if (rank == 0)
-        for (int e = thread; e < kHalf * kHalf; e += kPanelThreads) {
-          const int j = e / kHalf, i = e % kHalf;
-          panel.column(c0 + j)[c0 + i] =
-              static_cast<float>(i <= j ? r[i * kWide + j] : small[i * kWide + j]);
-        }
-    } else {
+    else
       panel.householder(c0, count, min(kRows, rows - begin));
-    }
     __syncthreads();
-
-    // H and tau; then V with its ones and zeros.
-    const int above = rank == 0 ? c0 + kHalf : 0;  // rows that may belong to R
-    if (s.m % 4 == 0) {
-      for (int e = thread; e < kHalf * (kRows / 4); e += kPanelThreads) {
-        const int j = c0 + e / (kRows / 4), row = e % (kRows / 4) * 4;
-        if (j < s.n - s.first && row >= above && begin + row < rows)
-          *reinterpret_cast<float4*>(h_to + std::int64_t{j} * s.m + begin + row) =
-              *reinterpret_cast<const float4*>(panel.column(j) + row);
-      }
-    } else {
-      for (int j = c0 + panel.warp; j < min(c0 + kHalf, s.n - s.first); j += kPanelWarps)
-        for (int row = above + panel.lane; row < min(kRows, rows - begin); row += 32)
-          h_to[std::int64_t{j} * s.m + begin + row] = panel.column(j)[row];
-    }
-    for (int e = thread; e < kHalf * above; e += kPanelThreads) {
-      const int j = c0 + e / above, row = e % above;
-      if (j < s.n - s.first && row < rows)
-        h_to[std::int64_t{j} * s.m + row] =
-            panel.column(j)[row] * (row <= j ? backs_of[j] : 1.0f);
-    }
-    __syncthreads();
+    // The top rows: R and the reflectors go to H, and V gets its ones and zeros.
     if (rank == 0) {
-      if (thread < count) tau_to[c0 + thread] = panel.taus[thread];
-      __syncthreads();
-      for (int e = thread; e < kHalf * kColumns; e += kPanelThreads) {
-        const int j = e / kColumns, i = e % kColumns;
-        if (i < c0 + j)
-          panel.column(c0 + j)[i] = 0;
-        else if (i == c0 + j)
-          panel.column(c0 + j)[i] = j < count ? 1 : 0;
+      const int high = c0 + kHalf;
+      for (int e = thread; e < kHalf * high; e += kPanelThreads) {
+        const int j = e / high, row = e % high, i = row - c0;
+        float& at = panel.column(c0 + j)[row];
+        float value = at;
+        if (done && i >= 0)
+          value = static_cast<float>(i <= j ? r[i * kWideDouble + j] : small[i * kWideDouble + j]);
+        if (c0 + j < s.n - s.first && row < rows)
+          h_to[std::int64_t{c0 + j} * s.m + row] = value * (i <= j ? backs_of[c0 + j] : 1.0f);
+        at = i < j ? 0.0f : i > j ? value : j < count ? 1.0f : 0.0f;
       }
+      if (thread < count) tau_to[c0 + thread] = panel.taus[thread];
     }
     if (done) panel.triangle_from_chain(small, r);
     if (rank == 0) {
@@ -1084,37 +1123,7 @@ __global__ void __launch_bounds__(kPanelThreads, 1)
       }
     }
   }
-
-  for (int e = thread; e < kColumns * (kRows / 8); e += kPanelThreads) {
-    const int j = e / (kRows / 8), row = e % (kRows / 8) * 8;
-    if (begin + row >= padded) continue;
-    const float4 a = *reinterpret_cast<const float4*>(panel.column(j) + row);
-    const float4 b = *reinterpret_cast<const float4*>(panel.column(j) + row + 4);
-    uint4 high, low;
-    split(a.x * kRaise, a.y * kRaise, high.x, low.x);
-    split(a.z * kRaise, a.w * kRaise, high.y, low.y);
-    split(b.x * kRaise, b.y * kRaise, high.z, low.z);
-    split(b.z * kRaise, b.w * kRaise, high.w, low.w);
-    const std::int64_t to = (matrix * kColumns + j) * s.stride + begin + row;
-    *reinterpret_cast<uint4*>(v_high + to) = high;
-    *reinterpret_cast<uint4*>(v_low + to) = low;
-  }
-  // The same by rows, a row's high parts before its low parts.
-  for (int e = thread; e < kRows * (kColumns / 8); e += kPanelThreads) {
-    const int row = e % kRows, j = e / kRows * 8;
-    if (begin + row >= padded) continue;
-    float x[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i) x[i] = panel.column(j + i)[row] * kRaise;
-    uint4 high, low;
-    split(x[0], x[1], high.x, low.x);
-    split(x[2], x[3], high.y, low.y);
-    split(x[4], x[5], high.z, low.z);
-    split(x[6], x[7], high.w, low.w);
-    std::uint16_t* to = v_rows + (matrix * s.stride + begin + row) * 2 * kColumns + j;
-    *reinterpret_cast<uint4*>(to) = high;
-    *reinterpret_cast<uint4*>(to + kColumns) = low;
-  }
+  emit(kHalves - 1, thread, kPanelThreads);
   cluster_sync();  // the memory of a block stays while others may send to it
 }
 
