@@ -22,10 +22,11 @@ Json form(const PreparedAttack& attack) {
           {"text", attack.text},
           {"expect", attack.expect},
           {"says", attack.says},
-          {"defence", attack.defence},
+          {"defences", attack.defences},
           {"unprovable", attack.unprovable},
           {"success", attack.success},
           {"is_gain", attack.is_gain},
+          {"by_best", attack.by_best},
           {"hangs", attack.hangs},
           {"trial", form(attack.trial)},
           {"without", form(attack.without)},
@@ -38,10 +39,11 @@ PreparedAttack attack_from(const Json& json) {
   attack.text = json.value("text", "");
   attack.expect = json.value("expect", std::vector<std::string>());
   attack.says = json.value("says", "");
-  attack.defence = json.value("defence", "");
+  attack.defences = json.value("defences", std::vector<std::string>());
   attack.unprovable = json.value("unprovable", "");
   attack.success = json.value("success", "");
   attack.is_gain = json.value("is_gain", false);
+  attack.by_best = json.value("by_best", false);
   attack.hangs = json.value("hangs", false);
   attack.trial = trial_from(json.at("trial"));
   attack.without = trial_from(json.at("without"));

@@ -32,13 +32,14 @@ struct PreparedAttack {
   std::string text;
   std::vector<std::string> expect;
   std::string says;
-  std::string defence;
+  std::vector<std::string> defences;
   std::string unprovable;
   std::string success;
   bool is_gain = false;
+  bool by_best = false;
   bool hangs = false;  // without its defence it has no end of its own
   Trial trial;
-  // With its defence off: a mutant's check is part of the task, every other defence is off in the
+  // With its defences off: a mutant's check is part of the task, every other defence is off in the
   // weak worker.
   Trial without;
   bool needs_weak_worker = false;

@@ -34,11 +34,15 @@ class Entry {
     known_.insert(std::string(key));
     return table_[key].value<double>().value_or(fallback);
   }
-  std::vector<std::string> words(std::string_view key) {
+  std::vector<std::string> words_or_none(std::string_view key) {
     known_.insert(std::string(key));
     std::vector<std::string> found;
     if (const toml::array* list = table_[key].as_array())
       for (const auto& word : *list) found.push_back(word.value<std::string>().value_or(""));
+    return found;
+  }
+  std::vector<std::string> words(std::string_view key) {
+    std::vector<std::string> found = words_or_none(key);
     if (found.empty()) complain(fmt::format("needs the list {}", key));
     return found;
   }
@@ -77,14 +81,20 @@ Attack read_attack(Entry& entry) {
   attack.stage = entry.stage_or(How::check);
   attack.expect = entry.words("expect");
   attack.says = entry.text_or("says", "");
-  attack.defence = entry.text_or("defence", "");
+  attack.defences = entry.words_or_none("defences");
+  if (const std::string one = entry.text_or("defence", ""); !one.empty())
+    attack.defences.push_back(one);
   attack.unprovable = entry.text_or("unprovable", "");
-  if (attack.defence.empty() == attack.unprovable.empty())
+  if (attack.defences.empty() == attack.unprovable.empty())
     entry.complain("needs either a defence, or with unprovable the reason why it needs none");
   attack.twin = entry.text_or("twin", "");
   attack.reference = entry.text_or("reference", "");
   if ((attack.stage == How::gain) == attack.reference.empty())
     entry.complain("needs a reference if, and only if, it is a gain");
+  const std::string gain_by = entry.text_or("gain_by", "median");
+  if (gain_by != "median" && gain_by != "best")
+    entry.complain("has a gain_by that is neither median nor best");
+  attack.by_best = gain_by == "best";
   attack.pairs = static_cast<int>(entry.number_or("pairs", attack.pairs));
   attack.call_timeout_s = entry.number_or("call_timeout_s", attack.call_timeout_s);
   attack.plan_timeout_s = entry.number_or("plan_timeout_s", attack.plan_timeout_s);

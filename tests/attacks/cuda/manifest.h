@@ -24,15 +24,17 @@ struct Attack {
   How stage = How::check;
   std::vector<std::string> expect;  // one of these verdicts
   std::string says;                 // and these words in the reason
-  std::string defence;              // what must fire: a Defence, or the name of a mutant
-  std::string unprovable;           // instead: why it fails whatever the engine does
-  std::string twin;                 // honest/TWIN.cu; empty: the same text with deed = 1
-  std::string reference;            // references/NAME.cu, for a gain
+  // What must fire: a Defence, or the name of a mutant. Several Defences: each stops it alone.
+  std::vector<std::string> defences;
+  std::string unprovable;  // instead: why it fails whatever the engine does
+  std::string twin;        // honest/TWIN.cu; empty: the same text with deed = 1
+  std::string reference;   // references/NAME.cu, for a gain
+  bool by_best = false;    // a gain: of the fastest calls, not of the median
   int pairs = 8;
   double call_timeout_s = 10;
   double plan_timeout_s = 10;
   double plan_memory_bytes = 2e9;
-  std::string success = "accepted";  // when its defence is off
+  std::string success = "accepted";  // when its defences are off
 };
 
 struct Honest {

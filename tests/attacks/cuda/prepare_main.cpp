@@ -96,6 +96,10 @@ class Preparation {
     for (std::thread& thread : threads) thread.join();
   }
 
+  const Mutant* find_mutant(const Attack& attack) const {
+    return attack.defences.size() == 1 ? manifest_.find_mutant(attack.defences.front()) : nullptr;
+  }
+
   Trial made(const Job& job) {
     auto trial = shop_.prepare(job, tasks_);
     if (trial.ok()) return *std::move(trial);
@@ -107,20 +111,21 @@ class Preparation {
                             .text = attack.text,
                             .expect = attack.expect,
                             .says = attack.says,
-                            .defence = attack.defence,
+                            .defences = attack.defences,
                             .unprovable = attack.unprovable,
                             .success = attack.success,
                             .is_gain = attack.stage == How::gain,
-                            .hangs = attack.defence == "call_timeout",
+                            .by_best = attack.by_best,
+                            .hangs = attack.defences == std::vector<std::string>{"call_timeout"},
                             .trial = {},
                             .without = {}};
     Job job = job_of(attack, corpus_folder_);
     prepared.trial = made(job);
-    if (const Mutant* const mutant = manifest_.find_mutant(attack.defence)) {
+    if (const Mutant* const mutant = find_mutant(attack)) {
       job.name += "-without";
       job.mutant = mutant;
       prepared.without = made(job);
-    } else if (!prepared.trial.task.empty() && !attack.defence.empty()) {
+    } else if (!prepared.trial.task.empty() && !attack.defences.empty()) {
       prepared.without = prepared.trial;  // the same task, in the weak worker
       prepared.needs_weak_worker = true;
     }
@@ -140,7 +145,7 @@ class Preparation {
                                         programs_.folder.string()};
     std::map<std::string, PreparedAttack*> asked;
     for (PreparedAttack& attack : corpus_.attacks)
-      if (attack.trial.task.empty() && !attack.defence.empty()) {
+      if (attack.trial.task.empty() && !attack.defences.empty()) {
         asked[attack.name] = &attack;
         command.push_back(attack.name);
       }
@@ -159,7 +164,8 @@ class Preparation {
       at = end + 1;
       const auto found = asked.find(line.is_object() ? line.value("name", "") : "");
       if (found != asked.end())
-        found->second->without.found = {line.value("verdict", ""), line.value("reason", "")};
+        found->second->without = {line.value("task", ""),
+                                  {line.value("verdict", ""), line.value("reason", "")}};
     }
   }
 
@@ -175,9 +181,10 @@ class Preparation {
         complain(fmt::format("{}: {} ({}); expected {} with the words \"{}\"", attack.name,
                              found.verdict, found.reason, fmt::join(attack.expect, " or "),
                              attack.says));
-      if (!attack.defence.empty() && attack.without.found.verdict != attack.success)
+      if (!attack.defences.empty() && attack.without.task.empty() &&
+          attack.without.found.verdict != attack.success)
         complain(fmt::format("{} without {}: {} ({}); it should succeed", attack.name,
-                             attack.defence, attack.without.found.verdict,
+                             fmt::join(attack.defences, " and "), attack.without.found.verdict,
                              attack.without.found.reason));
     }
     for (const PreparedHonest& one : corpus_.honest)

@@ -1,5 +1,5 @@
 // Builds and plans each named attack with its defence off, for prepare_main.cpp, and prints {name,
-// verdict, reason}, a line each.
+// task, verdict, reason}, a line each: what is left to do on a GPU is a task folder.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -15,18 +15,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void run(const Manifest& manifest, const fs::path& folder, Workshop& shop) {
+void run(const Manifest& manifest, const fs::path& folder, const fs::path& tasks, Workshop& shop) {
   for (const Attack& attack : manifest.attacks) {
-    const std::optional<Defence> defence = parse_defence(attack.defence);
+    const std::optional<Defence> defence = parse_defence(attack.defences.front());
     if (!defence) continue;
     switch_off(*defence);
     Job job = job_of(attack, folder);
-    job.stage = How::plan;
-    const auto trial = shop.prepare(job, fs::path());
+    job.name += "-without";
+    const auto trial = shop.prepare(job, tasks);
     switch_off(std::nullopt);
     const Finding found =
         trial.ok() ? trial->found : Finding{"engine_failed", trial.error().text()};
-    const Json line{{"name", attack.name}, {"verdict", found.verdict}, {"reason", found.reason}};
+    const Json line{{"name", attack.name},
+                    {"task", trial.ok() ? trial->task : ""},
+                    {"verdict", found.verdict},
+                    {"reason", found.reason}};
     fmt::print("{}\n", line.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
 }
@@ -51,6 +54,7 @@ int main(int count, char** words) {
     return EXIT_FAILURE;
   }
   manifest->keep_only({words + 4, words + count});
-  run(*manifest, source / "tests/attacks/cuda", **shop);
+  run(*manifest, source / "tests/attacks/cuda", std::filesystem::path(words[3]) / kTaskSubfolder,
+      **shop);
   return EXIT_SUCCESS;
 }
