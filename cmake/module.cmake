@@ -28,6 +28,8 @@ function(kbeam_module_test test label)
   target_compile_definitions(${test} PRIVATE KBEAM_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              KBEAM_BINARY_DIR="${CMAKE_BINARY_DIR}")
   kbeam_compile_options(${test})
+  # Tests run for seconds and compile for minutes: most of it is templates of JSON and GoogleTest.
+  target_compile_options(${test} PRIVATE $<$<CONFIG:Release>:-O1>)
   gtest_discover_tests(${test} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${label} TIMEOUT 300)
 endfunction()
 
