@@ -58,7 +58,7 @@ Result<Recording> open_recording(const Options& options) {
         .facts = {{"source", std::filesystem::path(options.get("FILE")).filename().string()},
                   {"source_hash", sha256_hex(source)},
                   {"cpu", machine.cpu},
-                  {"cpus", std::to_string(machine.cpus)},
+                  {"cpus", std::to_string(share_cpus().candidates.size())},
                   {"kernel", machine.kernel},
                   {"compiler", machine.compiler},
                   {"began", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))}},

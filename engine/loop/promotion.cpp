@@ -105,6 +105,11 @@ Promotion promote(const MachineBench& bench, const BaselineFacts& baseline,
   promotion.case_confidence = joint_confidence(request.rule);
   promotion.confidence = 1 - (1 - promotion.case_confidence) / terms.attempts;
   summarise(promotion);
+  for (const Measurement& measurement : promotion.evaluation.measurements)
+    if (measurement.noise_floor > kWidestSame)
+      promotion.evaluation.weaknesses.push_back(
+          fmt::format("case {}: identical kernels may differ by {:.0f} % on this machine now",
+                      measurement.case_name, 100 * measurement.noise_floor));
   if (std::ssize(promotion.slower_cases) > terms.slower_allowed) return promotion;
   if (bench.all_cores > 1) {
     bench.progress.phase("measuring the all-cores row");

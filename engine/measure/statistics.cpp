@@ -113,7 +113,7 @@ class ResampledCase {
 Comparison decide(double low, double high, double delta) {
   if (low > 1 + delta) return Comparison::faster;
   if (high < 1 / (1 + delta)) return Comparison::slower;
-  if (low >= 1 / (1 + delta) && high <= 1 + delta) return Comparison::same;
+  if (delta <= kWidestSame && low >= 1 / (1 + delta) && high <= 1 + delta) return Comparison::same;
   return Comparison::ambiguous;
 }
 

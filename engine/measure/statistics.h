@@ -19,13 +19,13 @@ struct Interval {
 // values.
 Interval median_interval(std::span<const double> values, double confidence);
 
-// Student's t: half of what lies outside [-t, t] on either side.
+// The t for which Student's t lies within [-t, t] with this probability.
 double student_quantile(double confidence, int degrees);
 
 // Speedup of candidate over reference: exp of the median of ln(reference / candidate), its
 // interval, and the decision: faster when low > 1 + delta, slower when high < 1 / (1 + delta), same
-// when inside both, else ambiguous. With several fresh processes the interval also covers Student's
-// t over their medians.
+// when inside both and delta is small enough to mean something, else ambiguous. With several fresh
+// processes the interval also covers Student's t over their medians.
 PairedSummary summarise_pairs(const PairedSamples& samples, double confidence, double delta);
 
 double geometric_mean(std::span<const double> values);
@@ -42,6 +42,9 @@ GeomeanSummary summarise_cases(std::span<const Measurement> measurements, double
 // How far from 1 identical kernels were seen to be, as a log-ratio: the farther end of the interval
 // of an A/A control, or the farthest pair where there are too few for an interval.
 double aa_noise(const PairedSamples& control, double confidence);
+
+// Beyond this delta a machine cannot say of two kernels that they are the same.
+inline constexpr double kWidestSame = 0.1;
 
 // delta = max(0.5 %, 2 x timer resolution / bracket, noise of the A/A control).
 double noise_floor(double aa_noise, double timer_resolution_ns, double bracket_ns);

@@ -78,6 +78,13 @@ TEST(SummarisePairs, RarelyCallsIdenticalKernelsFaster) {
   EXPECT_LE(called, 10);
 }
 
+TEST(SummarisePairs, SaysTheSameOnlyWhereThatMeansSomething) {
+  EXPECT_EQ(summarise_pairs(pairs_with_ratio(1, 31, 0.01, 3), 0.99, kWidestSame).comparison,
+            Comparison::same);
+  EXPECT_EQ(summarise_pairs(pairs_with_ratio(1, 31, 0.01, 3), 0.99, 0.5).comparison,
+            Comparison::ambiguous);
+}
+
 TEST(SummarisePairs, IsAmbiguousWhenPairsAreTooFew) {
   EXPECT_EQ(summarise_pairs(pairs_with_ratio(5, 5, 0.01, 3), 0.99, 0.005).comparison,
             Comparison::ambiguous);
