@@ -37,8 +37,9 @@ class DiskBudgetTest : public testing::Test {
   void make_run(const std::string& id, Ended ended, int age_s) {
     {
       const auto archive = begin_run(id);
-      if (ended == Ended::promoted)
+      if (ended == Ended::promoted) {
         EXPECT_TRUE(archive->append_event("frozen", Json{{"candidate_id", "c"}}).ok());
+      }
     }
     const fs::path file = budget_.runs / id / "archive.sqlite";
     fs::last_write_time(file, fs::last_write_time(file) - std::chrono::seconds(age_s));

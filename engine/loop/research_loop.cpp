@@ -241,10 +241,11 @@ Result<void> Campaign::open_archive() {
 
   ASSIGN_OR_RETURN(CampaignSearch made, make_search(setup_.problem, setup_.config));
   search_ = std::move(made.search);
-  RETURN_IF_ERROR(log_->archive().together([&]() -> Result<void> {
+  const Result<void> kept = log_->archive().together([&]() -> Result<void> {
     for (const Idea& idea : made.ideas) RETURN_IF_ERROR(log_->archive().append_idea(idea));
     return {};
-  }));
+  });
+  RETURN_IF_ERROR(kept);
   if (resumed) {
     inbox_.take_stop();  // one that was meant for the run before
     ASSIGN_OR_RETURN(history_, log_->replay(*search_, make_sketch));
@@ -485,10 +486,11 @@ Result<void> Campaign::attempt(const BuiltCandidate& built) {
     return Error{ErrorCode::unavailable, "evaluate candidates", evaluation.reason,
                  "see `kbeam doctor`; then `kbeam resume " + setup_.config.run_id + "`"};
   // Together: a killed run has all of an attempt or nothing.
-  RETURN_IF_ERROR(log_->archive().together([&]() -> Result<void> {
+  const Result<void> kept = log_->archive().together([&]() -> Result<void> {
     RETURN_IF_ERROR(log_->attempt(built, evaluation, decision, why));
     return log_->observation(observation, used_s(), history_.busy_s + meter_.busy_s());
-  }));
+  });
+  RETURN_IF_ERROR(kept);
   observations_[built.candidate.id] = observation;
   search_->tell(observation);
   ++history_.evaluations;
@@ -548,13 +550,14 @@ Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case
   note_reference_speedups(evaluation);
   const std::vector<Settlement> settled = decide_challenges(candidate, cases, evaluation);
   // Together: a killed run settles all cases of a confirmation or none.
-  RETURN_IF_ERROR(log_->archive().together([&]() -> Result<void> {
+  const Result<void> kept = log_->archive().together([&]() -> Result<void> {
     RETURN_IF_ERROR(log_->confirmation(evaluation));
     for (const Settlement& one : settled)
       RETURN_IF_ERROR(one.crowned ? log_->crowned(one.champion, one.why)
                                   : log_->refused(one.champion.case_name, candidate.id, one.why));
     return {};
-  }));
+  });
+  RETURN_IF_ERROR(kept);
   for (const Settlement& one : settled) {
     const std::string& case_name = one.champion.case_name;
     if (!one.crowned) {
