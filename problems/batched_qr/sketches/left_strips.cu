@@ -233,9 +233,9 @@ struct Block {
 
   // --- the update of a panel ---
 
-  // Rows 16 G .. 16 G + 15 belong to warp G % 8. Lane (g, t) has rows 16 G + 4 t .. + 3 of columns
-  // 16 tile + g and + 8: with the rows in the order 4 t + (0, 1), 4 t + (2, 3) for the left and the
-  // right half of a tensor-core tile these are its accumulators and its left operands.
+  // Rows 16 G .. 16 G + 15 belong to warp G % kWarps. Lane (g, t) has rows 16 G + 4 t .. + 3 of
+  // columns 16 tile + g and + 8: with the rows in the order 4 t + (0, 1), 4 t + (2, 3) for the left
+  // and the right half of a tensor-core tile these are its accumulators and its left operands.
   struct Strip {
     float a[2][kGroups][2][4];  // [tile][group][column half][row]
   };
@@ -456,7 +456,7 @@ struct Block {
     __device__ __forceinline__ void put(int column, int i, float4 x) const {
       *reinterpret_cast<float4*>(s.slots + column * kSlot + first + 128 * i + 4 * lane) = x;
     }
-    // What element `e` of the first quad is in the row of pivot j = owner kC + e.
+    // The column's element in the row of pivot j, whose place among its warp's columns is c.
     __device__ __forceinline__ float pick(const float (&column)[kElements], int j, int c) const {
       float mine = column[c % 4];
       if (kC == 2) mine = j & 2 ? column[2 + c] : column[c];
