@@ -13,7 +13,7 @@ begin disk/runs
 until_evaluated disk/runs 2
 cat /dev/zero >disk/filler 2>/dev/null || true
 ends 3
-says "could not (record .* in archive|create archive|write) .*disk/runs"
+says "could not (record( .*)? in archive|create archive|write) .*disk/runs"
 says "disk is full|No space left on device"
 says "go on with: kbeam resume"
 rm disk/filler

@@ -12,7 +12,7 @@ holder=$!
 ends 3
 kill $holder
 wait $holder 2>/dev/null || true
-says "could not record .* in archive"
+says "could not (record( .*)? in|use) archive"
 says "another process holds it locked"
 says "end that process, then try again; what was recorded before is whole"
 goes_on runs 2

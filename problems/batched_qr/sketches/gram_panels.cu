@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <cstdint>
 
-KBEAM_KNOB(int, kGram, 1, 0, 1);             // 0: Householder steps in every panel
-KBEAM_KNOB(int, kOverlap, 1, 0, 1);          // far updates run beside the next panel
-KBEAM_KNOB(int, kFarSlab, 1024, 512, 1024);  // rows that one block projects, far from the panel
-KBEAM_KNOB(int, kFarTiles, 8, 4, 8, 16);     // tiles of rows that one block updates
-KBEAM_KNOB(int, kNearSlab, 128, 128, 256);   // the same for the columns of the next panel
+KBEAM_KNOB(int, kGram, 1, 0, 1);              // 0: Householder steps in every panel
+KBEAM_KNOB(int, kOverlap, 1, 0, 1);           // far updates run beside the next panel
+KBEAM_KNOB(int, kFarSlab, 1024, 512, 1024);   // rows that one block projects, far from the panel
+KBEAM_KNOB(int, kFarTiles, 8, 4, 8, 16);       // tiles of rows that one block updates
+KBEAM_KNOB(int, kNearSlab, 128, 128, 256);    // the same for the columns of the next panel
 
 namespace {
 
@@ -127,13 +127,12 @@ __device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[8
       : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]),
         "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
 }
-// A barrier of the first 384 threads of a panel.
-__device__ __forceinline__ void chain_barrier() {
-  asm volatile("bar.sync 1, 384;" ::: "memory");
+// A barrier of the first half of the panel's threads.
+__device__ __forceinline__ void half_barrier() {
+  asm volatile("bar.sync 1, 256;" ::: "memory");
 }
-// c (+)= a b on a warpgroup, 64 x 128 x 16: a as the fragments of its four warps, or in shared
-// memory as b is: rows of 64 halves along the sum, in 16-byte pieces that are exchanged by the row
-// modulo 8.
+// c (+)= a b on a warpgroup, 64 x 128 x 16: a as the fragments of its four warps, or in shared memory
+// as b is: rows of 64 halves along the sum, in 16-byte pieces that are exchanged by the row modulo 8.
 __device__ __forceinline__ void multiply_wide(float (&c)[16][4], const std::uint32_t (&a)[4],
                                               std::uint64_t b, int add) {
   asm volatile(
@@ -148,18 +147,22 @@ __device__ __forceinline__ void multiply_wide(float (&c)[16][4], const std::uint
       "%48, %49, %50, %51, %52, %53, %54, %55, "
       "%56, %57, %58, %59, %60, %61, %62, %63}, "
       "{%64, %65, %66, %67}, %68, p, 1, 1, 0;\n}"
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
-        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
-        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]),
-        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
-        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
-        "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
-        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]), "+f"(c[10][1]),
-        "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]),
-        "+f"(c[11][3]), "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]),
-        "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]), "+f"(c[14][0]),
-        "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]), "+f"(c[15][1]),
-        "+f"(c[15][2]), "+f"(c[15][3])
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]),
+        "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]),
+        "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]),
+        "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]),
+        "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
+        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]),
+        "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3]),
+        "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
+        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]),
+        "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]),
+        "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]),
+        "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]),
+        "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),
+        "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]),
+        "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
 }
 __device__ __forceinline__ void multiply_wide(float (&c)[16][4], std::uint64_t a, std::uint64_t b,
@@ -176,18 +179,22 @@ __device__ __forceinline__ void multiply_wide(float (&c)[16][4], std::uint64_t a
       "%48, %49, %50, %51, %52, %53, %54, %55, "
       "%56, %57, %58, %59, %60, %61, %62, %63}, "
       "%64, %65, p, 1, 1, 0, 0;\n}"
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
-        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
-        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]),
-        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
-        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
-        "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
-        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]), "+f"(c[10][1]),
-        "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]),
-        "+f"(c[11][3]), "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]),
-        "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]), "+f"(c[14][0]),
-        "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]), "+f"(c[15][1]),
-        "+f"(c[15][2]), "+f"(c[15][3])
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]),
+        "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]),
+        "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]),
+        "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]),
+        "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
+        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]),
+        "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3]),
+        "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
+        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]),
+        "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]),
+        "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]),
+        "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]),
+        "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),
+        "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]),
+        "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])
       : "l"(a), "l"(b), "r"(add));
 }
 __device__ __forceinline__ std::uint64_t operand(std::uint32_t address) {
@@ -216,14 +223,6 @@ __device__ __forceinline__ void split(float first, float second, std::uint32_t& 
   high = to_halves(first, second);
   const float2 kept = from_halves(high);
   low = to_halves(first - kept.x, second - kept.y);
-}
-
-// Elements of V, raised.
-__device__ __forceinline__ void split_eight(const float (&x)[8], uint4& high, uint4& low) {
-  split(x[0] * kRaise, x[1] * kRaise, high.x, low.x);
-  split(x[2] * kRaise, x[3] * kRaise, high.y, low.y);
-  split(x[4] * kRaise, x[5] * kRaise, high.z, low.z);
-  split(x[6] * kRaise, x[7] * kRaise, high.w, low.w);
 }
 
 // The power of two that brings `most` near 1, and its inverse; both are normal numbers.
@@ -261,20 +260,17 @@ __device__ __forceinline__ float warp_max(float x) {
 constexpr int kPanelThreads = 512, kPanelWarps = kPanelThreads / 32;
 // Tiles of 16 x 8 of a Gram matrix that hold anything on or above the diagonal, 16 rows after 16.
 constexpr int kGramSize = 20 * 128, kCrossSize = kHalf * kHalf;
-// Strides of small matrices in single and in double precision: without conflicts where fragments
-// are read.
-constexpr int kWide = kHalf + 1, kWideDouble = kHalf + 4;
-constexpr int kSpareAt = kHalf * kWideDouble * 8;  // where R was
-constexpr int kWorkBytes = 2 * kHalf * kWideDouble * 8;
+constexpr int kWide = kHalf + 1;  // stride of small matrices
+constexpr int kSpareAt = 2 * kHalf * kWide * 8;
+constexpr int kWorkBytes = kSpareAt + 32 * 32 * 8;
 constexpr int kLetters = 10 * kHalf;
-constexpr int kChainWarps = 12;
 
 template <int kRows>
 constexpr int kColumn = kRows + 4;  // floats from one column of the panel to the next
 
 template <int kRows, int kHalves>
-constexpr int kPanelBytes =
-    kHalves* kHalf* kColumn<kRows> * 4 + kWorkBytes + kLetters * 8 + kHalf* kWide * 4 + kHalf * 4;
+constexpr int kPanelBytes = kHalves* kHalf* kColumn<kRows> * 4 + kWorkBytes + kLetters * 8 +
+                            kHalf* kWide * 4 + kHalf * 4;
 
 template <int kRows, int kHalves>
 struct Panel {
@@ -285,7 +281,9 @@ struct Panel {
   float* taus;
   int thread, warp, lane, rank, ranks;
 
-  __device__ __forceinline__ float* column(int j) const { return p + j * kColumn<kRows>; }
+  __device__ __forceinline__ float* column(int j) const {
+    return p + j * kColumn<kRows>;
+  }
 
   // Sums `count` values over the two parts of every block of the cluster; everyone gets all of
   // them at the start of `work`, or, with kToOwner, block r writes its share to `to`. The same bits
@@ -388,28 +386,23 @@ struct Panel {
     for (int j = 0; j < 4; ++j)
 #pragma unroll
       for (int h = 0; h < 2; ++h)
-        *reinterpret_cast<float2*>(to + (row + 8 * h) * kHalf + at + j * 8) =
-            make_float2(static_cast<float>(sums[j][2 * h]), static_cast<float>(sums[j][2 * h + 1]));
+        *reinterpret_cast<float2*>(to + (row + 8 * h) * kHalf + at + j * 8) = make_float2(
+            static_cast<float>(sums[j][2 * h]), static_cast<float>(sums[j][2 * h + 1]));
   }
 
   // --- 64 steps on 64 x 64 ---
 
   // From the Gram matrix G and the top rows X of the panel: R with LAPACK's signs, L (the top of
   // V), and M, for which the rest of V is the rest of the panel times M. X - R = L U, U = M^-1.
-  // Four warps hold G and eight hold X, which is one step behind. Afterwards `small` holds M on and
+  // Four warps hold G and four hold X, which is one step behind. Afterwards `small` holds M on and
   // above the diagonal and L below it, `r` holds R on and above the diagonal.
-  // The other four warps do what `beside` says.
-  template <typename Beside>
   __device__ __forceinline__ bool chain(const double* tiles, const float* top,
-                                        std::int64_t top_stride, double* small, double* r,
-                                        const Beside& beside) {
+                                        std::int64_t top_stride, double* small, double* r) {
     bool good = true;
     if (warp < 4)
       good = steps_of_gram(tiles);
-    else if (warp < kChainWarps)
+    else if (warp < 8)
       good = steps_of_top(top, top_stride, small, r);
-    else
-      beside();
     return __syncthreads_and(good);
   }
   // Published: three rows of G, two rows and two columns of X, roots of pivots, least pivots.
@@ -439,13 +432,13 @@ struct Panel {
       }
     double* const least = letters + 8 * kHalf;
     if (thread < kHalf) least[thread] = kLeastPivot * of_gram(tiles, thread, thread);
-    chain_barrier();  // the Gram matrix has been read: its place is free
+    half_barrier();  // the Gram matrix has been read: its place is free
     if (y == 0) {
 #pragma unroll
       for (int b = 0; b < 4; ++b) row_of_gram(0)[x + 16 * b] = g[0][b];
     }
     bool good = true;
-    chain_barrier();
+    half_barrier();
 #pragma unroll
     for (int a0 = 0; a0 < 8; ++a0) {
       constexpr int kLast = 7;
@@ -481,23 +474,23 @@ struct Panel {
           good = good && square > least[j];
           if (lane == 0) roots()[j] = reciprocal_root(square);
         }
-        chain_barrier();
+        half_barrier();
       }
     }
-    chain_barrier();
+    half_barrier();
     return good;
   }
 
-  // A thread holds elements (y + 16 a, x + 16 b). Row j becomes row j of M once its step is done.
+  // A thread holds elements (y + 8 a, x + 16 b). Row j becomes row j of M once its step is done.
   __device__ __forceinline__ bool steps_of_top(const float* top, std::int64_t top_stride,
                                                double* small, double* r) {
     const int y = (thread - 128) / 16, x = thread % 16;
-    double c[4][4];
+    double c[8][4];
 #pragma unroll
     for (int b = 0; b < 4; ++b)
 #pragma unroll
-      for (int a = 0; a < 4; ++a) c[a][b] = top[(x + 16 * b) * top_stride + y + 16 * a];
-    chain_barrier();
+      for (int a = 0; a < 8; ++a) c[a][b] = top[(x + 16 * b) * top_stride + y + 8 * a];
+    half_barrier();
     bool good = true;
     if (y == 0) {
 #pragma unroll
@@ -505,79 +498,83 @@ struct Panel {
     }
     if (x == 0) {
 #pragma unroll
-      for (int a = 0; a < 4; ++a) column_of_top(0)[y + 16 * a] = c[a][0];
+      for (int a = 0; a < 8; ++a) column_of_top(0)[y + 8 * a] = c[a][0];
     }
-    chain_barrier();
-    chain_barrier();  // step 0 of G is done
+    half_barrier();
+    half_barrier();  // step 0 of G is done
 #pragma unroll
     for (int b0 = 0; b0 < 4; ++b0) {
-      constexpr int kLast = 3;
-      const int next = b0 < kLast ? b0 + 1 : kLast;
+#pragma unroll
+      for (int part = 0; part < 2; ++part) {
+        constexpr int kLastRow = 7, kLastColumn = 3;
+        const int a0 = b0 * 2 + part;
+        const int next = a0 < kLastRow ? a0 + 1 : kLastRow;
+        const int next_column = part == 0 ? b0 : b0 < kLastColumn ? b0 + 1 : kLastColumn;
 #pragma unroll 1
-      for (int at = 0; at < 16; ++at) {
-        const int j = b0 * 16 + at;
-        const double* row_g = row_of_gram(j);
-        const double* row = row_of_top(j);
-        const double* column = column_of_top(j);
-        const double alpha = row[j], root = roots()[j], square = row_g[j];
-        // Loads before stores, which the compiler may not exchange.
-        double u[4], entries[4], f[4];
-#pragma unroll
-        for (int b = b0; b < 4; ++b) {
-          entries[b] = row_g[x + 16 * b];
-          u[b] = row[x + 16 * b];
-        }
-#pragma unroll
-        for (int a = 0; a < 4; ++a) f[a] = column[y + 16 * a];
-        const double sign = alpha < 0 ? root : -root;
-        const double pivot = fma(-sign, square, alpha);
-        const double inverse = reciprocal(pivot);
-#pragma unroll
-        for (int b = b0; b < 4; ++b) {
-          entries[b] *= sign;
-          u[b] -= entries[b];
-        }
-#pragma unroll
-        for (int a = 0; a < 4; ++a) {
-          f[a] = a == b0 && y == at ? inverse : f[a] * inverse;
-#pragma unroll
-          for (int b = b0; b < 4; ++b)
-            c[a][b] = fma(-f[a], u[b], a == b0 && y == at ? 0.0 : c[a][b]);
-        }
-        double* to_row = row_of_top(j + 1) + x;
-        double* to_column = column_of_top(j + 1) + y;
-        if (at < 15) {
-          if (y == at + 1) {
-#pragma unroll
-            for (int b = b0; b < 4; ++b) to_row[16 * b] = c[b0][b];
+        for (int at = 0; at < 8; ++at) {
+          const int j = a0 * 8 + at;
+          const double* row_g = row_of_gram(j);
+          const double* row = row_of_top(j);
+          const double* column = column_of_top(j);
+          const double alpha = row[j], root = roots()[j], square = row_g[j];
+          const double sign = alpha < 0 ? root : -root;
+          const double pivot = fma(-sign, square, alpha);
+          const double inverse = reciprocal(pivot);
+          if (warp == 7) {
+            good = good && square - alpha * alpha > kLeastTail * square;
+            if (lane == 0) taus[j] = static_cast<float>(fabs(pivot) * root);
           }
-          if (x == at + 1) {
+          // Loads before stores, which the compiler may not exchange.
+          double u[4], entries[4], f[8];
 #pragma unroll
-            for (int a = 0; a < 4; ++a) to_column[16 * a] = c[a][b0];
+          for (int b = b0; b < 4; ++b) {
+            entries[b] = row_g[x + 16 * b];
+            u[b] = row[x + 16 * b];
           }
-        } else {
-          if (y == 0) {
+#pragma unroll
+          for (int a = 0; a < 8; ++a) f[a] = column[y + 8 * a];
+#pragma unroll
+          for (int b = b0; b < 4; ++b) {
+            entries[b] *= sign;
+            u[b] -= entries[b];
+          }
+#pragma unroll
+          for (int a = 0; a < 8; ++a) {
+            f[a] = a == a0 && y == at ? inverse : f[a] * inverse;
+#pragma unroll
+            for (int b = b0; b < 4; ++b)
+              c[a][b] = fma(-f[a], u[b], a == a0 && y == at ? 0.0 : c[a][b]);
+          }
+          double* to_row = row_of_top(j + 1) + x;
+          double* to_column = column_of_top(j + 1) + y;
+          if (at < 7) {
+            if (y == at + 1) {
+#pragma unroll
+              for (int b = b0; b < 4; ++b) to_row[16 * b] = c[a0][b];
+            }
+          } else if (y == 0) {
 #pragma unroll
             for (int b = b0; b < 4; ++b) to_row[16 * b] = c[next][b];
           }
-          if (x == 0) {
+          if (at < 7) {
+            if (x == (j + 1) % 16) {
 #pragma unroll
-            for (int a = 0; a < 4; ++a) to_column[16 * a] = c[a][next];
+              for (int a = 0; a < 8; ++a) to_column[8 * a] = c[a][b0];
+            }
+          } else if (x == (j + 1) % 16) {
+#pragma unroll
+            for (int a = 0; a < 8; ++a) to_column[8 * a] = c[a][next_column];
           }
-        }
-        if (x == at) {
+          if (x == j % 16) {
 #pragma unroll
-          for (int a = 0; a < 4; ++a) small[(y + 16 * a) * kWideDouble + j] = f[a];
-        }
-        if (y == at) {
+            for (int a = 0; a < 8; ++a) small[(y + 8 * a) * kWide + j] = f[a];
+          }
+          if (y == at) {
 #pragma unroll
-          for (int b = b0; b < 4; ++b) r[j * kWideDouble + x + 16 * b] = entries[b];
+            for (int b = b0; b < 4; ++b) r[j * kWide + x + 16 * b] = entries[b];
+          }
+          half_barrier();
         }
-        if (warp == kChainWarps - 1) {
-          good = good && square - alpha * alpha > kLeastTail * square;
-          if (lane == 0) taus[j] = static_cast<float>(fabs(pivot) * root);
-        }
-        chain_barrier();
       }
     }
     return good;
@@ -602,7 +599,7 @@ struct Panel {
 #pragma unroll
           for (int e = 0; e < 4; ++e) {
             const int row = k + e * 4 + t;
-            b[e] = row <= j * 8 + g ? small[row * kWideDouble + j * 8 + g] : 0.0;
+            b[e] = row <= j * 8 + g ? small[row * kWide + j * 8 + g] : 0.0;
           }
           multiply_add(sums[j], a, b);
         }
@@ -626,7 +623,7 @@ struct Panel {
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         const int i = i0 + g + e % 2 * 8, l = k + e / 2 * 4 + t;
-        a[e] = i <= l ? r[i * kWideDouble + l] : 0.0;
+        a[e] = i <= l ? r[i * kWide + l] : 0.0;
       }
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
@@ -634,7 +631,7 @@ struct Panel {
 #pragma unroll
         for (int e = 0; e < 4; ++e) {
           const int l = k + e * 4 + t, at = j0 + j * 8 + g;
-          b[e] = l <= at ? small[l * kWideDouble + at] : 0.0;
+          b[e] = l <= at ? small[l * kWide + at] : 0.0;
         }
         multiply_add(sums[j], a, b);
       }
@@ -644,7 +641,7 @@ struct Panel {
     for (int j = 0; j < 2; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        r[(i0 + g + e / 2 * 8) * kWideDouble + j0 + j * 8 + t * 2 + e % 2] = sums[j][e];
+        r[(i0 + g + e / 2 * 8) * kWide + j0 + j * 8 + t * 2 + e % 2] = sums[j][e];
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < 2; ++j)
@@ -656,13 +653,13 @@ struct Panel {
 #pragma unroll
       for (int e = 0; e < 8; ++e) {
         const int i = i0 + g + e % 2 * 8, l = k + e / 2 * 4 + t;
-        a[e] = i < l ? small[l * kWideDouble + i] : i == l ? 1.0 : 0.0;
+        a[e] = i < l ? small[l * kWide + i] : i == l ? 1.0 : 0.0;
       }
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         double b[4];
 #pragma unroll
-        for (int e = 0; e < 4; ++e) b[e] = r[(k + e * 4 + t) * kWideDouble + j0 + j * 8 + g];
+        for (int e = 0; e < 4; ++e) b[e] = r[(k + e * 4 + t) * kWide + j0 + j * 8 + g];
         multiply_add(sums[j], a, b);
       }
     }
@@ -777,7 +774,7 @@ struct Panel {
       for (int j = 0; j < 2; ++j)
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-          y[(i0 + g + e / 2 * 8) * kWideDouble + j0 + j * 8 + t * 2 + e % 2] = sums[j][e];
+          y[(i0 + g + e / 2 * 8) * kWide + j0 + j * 8 + t * 2 + e % 2] = sums[j][e];
     }
     __syncthreads();
 #pragma unroll 1
@@ -793,7 +790,7 @@ struct Panel {
         for (int j = 0; j < 8; ++j) {
           double b[4];
 #pragma unroll
-          for (int e = 0; e < 4; ++e) b[e] = y[(k + e * 4 + t) * kWideDouble + j * 8 + g];
+          for (int e = 0; e < 4; ++e) b[e] = y[(k + e * 4 + t) * kWide + j * 8 + g];
           multiply_add(sums[j], a, b);
         }
       }
@@ -1001,52 +998,6 @@ __global__ void __launch_bounds__(kPanelThreads, 1)
   wait_copies<0>();
   __syncthreads();
 
-  // What the other kernels need of the reflectors of one half, below its top rows in H; done by
-  // `workers` threads.
-  const auto emit = [&](int half, int worker, int workers) {
-    const int c0 = half * kHalf, above = rank == 0 ? c0 + kHalf : 0;
-    const int real = min(kHalf, s.n - s.first - c0);
-    if (s.m % 4 == 0) {
-      for (int e = worker; e < real * (kRows / 4); e += workers) {
-        const int j = c0 + e / (kRows / 4), row = e % (kRows / 4) * 4;
-        if (row >= above && begin + row < rows)
-          *reinterpret_cast<float4*>(h_to + std::int64_t{j} * s.m + begin + row) =
-              *reinterpret_cast<const float4*>(panel.column(j) + row);
-      }
-    } else {
-      for (int e = worker; e < real * kRows; e += workers) {
-        const int j = c0 + e / kRows, row = e % kRows;
-        if (row >= above && begin + row < rows)
-          h_to[std::int64_t{j} * s.m + begin + row] = panel.column(j)[row];
-      }
-    }
-    for (int e = worker; e < kHalf * (kRows / 8); e += workers) {
-      const int j = c0 + e / (kRows / 8), row = e % (kRows / 8) * 8;
-      if (begin + row >= padded) continue;
-      const float4 a = *reinterpret_cast<const float4*>(panel.column(j) + row);
-      const float4 b = *reinterpret_cast<const float4*>(panel.column(j) + row + 4);
-      const float x[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
-      uint4 high, low;
-      split_eight(x, high, low);
-      const std::int64_t to = (matrix * kColumns + j) * s.stride + begin + row;
-      *reinterpret_cast<uint4*>(v_high + to) = high;
-      *reinterpret_cast<uint4*>(v_low + to) = low;
-    }
-    // The same by rows, a row's high parts before its low parts.
-    for (int e = worker; e < kRows * (kHalf / 8); e += workers) {
-      const int row = e / 64 * 8 + e % 8, j = c0 + e / 8 % 8 * 8;
-      if (begin + row >= padded) continue;
-      float x[8];
-#pragma unroll
-      for (int i = 0; i < 8; ++i) x[i] = panel.column(j + i)[row];
-      uint4 high, low;
-      split_eight(x, high, low);
-      std::uint16_t* to = v_rows + (matrix * s.stride + begin + row) * 2 * kColumns + j;
-      *reinterpret_cast<uint4*>(to) = high;
-      *reinterpret_cast<uint4*>(to + kColumns) = low;
-    }
-  };
-
 #pragma unroll 1
   for (int half = 0; half < kHalves; ++half) {
     const int c0 = half * kHalf;
@@ -1054,7 +1005,7 @@ __global__ void __launch_bounds__(kPanelThreads, 1)
     const int from = rank == 0 ? c0 : 0;
     bool done = false;
     double* small = reinterpret_cast<double*>(panel.work);
-    double* r = small + kHalf * kWideDouble;
+    double* r = small + kHalf * kWide;
     if (kGram != 0 && count == kHalf && rows - c0 > kHalf) {
       const float* top = x + corner;
       std::int64_t top_stride = s.stride;
@@ -1068,31 +1019,53 @@ __global__ void __launch_bounds__(kPanelThreads, 1)
       }
       panel.gram(c0, from);
       const double* tiles = panel.template all_reduce<double, kGramSize, false>(nullptr);
-      done = panel.chain(tiles, top, top_stride, small, r, [&] {
-        if (half > 0) emit(half - 1, thread - kChainWarps * 32, kPanelThreads - kChainWarps * 32);
-      });
-    } else if (half > 0) {
-      emit(half - 1, thread, kPanelThreads);
+      done = panel.chain(tiles, top, top_stride, small, r);
     }
-    if (done)
+    if (done) {
       panel.multiply_by_small(c0, rank == 0 ? c0 + kHalf : 0, small);
-    else
+      // The top rows, as LAPACK has them.
+      if (rank == 0)
+        for (int e = thread; e < kHalf * kHalf; e += kPanelThreads) {
+          const int j = e / kHalf, i = e % kHalf;
+          panel.column(c0 + j)[c0 + i] =
+              static_cast<float>(i <= j ? r[i * kWide + j] : small[i * kWide + j]);
+        }
+    } else {
       panel.householder(c0, count, min(kRows, rows - begin));
+    }
     __syncthreads();
-    // The top rows: R and the reflectors go to H, and V gets its ones and zeros.
-    if (rank == 0) {
-      const int high = c0 + kHalf;
-      for (int e = thread; e < kHalf * high; e += kPanelThreads) {
-        const int j = e / high, row = e % high, i = row - c0;
-        float& at = panel.column(c0 + j)[row];
-        float value = at;
-        if (done && i >= 0)
-          value = static_cast<float>(i <= j ? r[i * kWideDouble + j] : small[i * kWideDouble + j]);
-        if (c0 + j < s.n - s.first && row < rows)
-          h_to[std::int64_t{c0 + j} * s.m + row] = value * (i <= j ? backs_of[c0 + j] : 1.0f);
-        at = i < j ? 0.0f : i > j ? value : j < count ? 1.0f : 0.0f;
+
+    // H and tau; then V with its ones and zeros.
+    const int above = rank == 0 ? c0 + kHalf : 0;  // rows that may belong to R
+    if (s.m % 4 == 0) {
+      for (int e = thread; e < kHalf * (kRows / 4); e += kPanelThreads) {
+        const int j = c0 + e / (kRows / 4), row = e % (kRows / 4) * 4;
+        if (j < s.n - s.first && row >= above && begin + row < rows)
+          *reinterpret_cast<float4*>(h_to + std::int64_t{j} * s.m + begin + row) =
+              *reinterpret_cast<const float4*>(panel.column(j) + row);
       }
+    } else {
+      for (int j = c0 + panel.warp; j < min(c0 + kHalf, s.n - s.first); j += kPanelWarps)
+        for (int row = above + panel.lane; row < min(kRows, rows - begin); row += 32)
+          h_to[std::int64_t{j} * s.m + begin + row] = panel.column(j)[row];
+    }
+    for (int e = thread; e < kHalf * above; e += kPanelThreads) {
+      const int j = c0 + e / above, row = e % above;
+      if (j < s.n - s.first && row < rows)
+        h_to[std::int64_t{j} * s.m + row] =
+            panel.column(j)[row] * (row <= j ? backs_of[j] : 1.0f);
+    }
+    __syncthreads();
+    if (rank == 0) {
       if (thread < count) tau_to[c0 + thread] = panel.taus[thread];
+      __syncthreads();
+      for (int e = thread; e < kHalf * kColumns; e += kPanelThreads) {
+        const int j = e / kColumns, i = e % kColumns;
+        if (i < c0 + j)
+          panel.column(c0 + j)[i] = 0;
+        else if (i == c0 + j)
+          panel.column(c0 + j)[i] = j < count ? 1 : 0;
+      }
     }
     if (done) panel.triangle_from_chain(small, r);
     if (rank == 0) {
@@ -1111,7 +1084,37 @@ __global__ void __launch_bounds__(kPanelThreads, 1)
       }
     }
   }
-  emit(kHalves - 1, thread, kPanelThreads);
+
+  for (int e = thread; e < kColumns * (kRows / 8); e += kPanelThreads) {
+    const int j = e / (kRows / 8), row = e % (kRows / 8) * 8;
+    if (begin + row >= padded) continue;
+    const float4 a = *reinterpret_cast<const float4*>(panel.column(j) + row);
+    const float4 b = *reinterpret_cast<const float4*>(panel.column(j) + row + 4);
+    uint4 high, low;
+    split(a.x * kRaise, a.y * kRaise, high.x, low.x);
+    split(a.z * kRaise, a.w * kRaise, high.y, low.y);
+    split(b.x * kRaise, b.y * kRaise, high.z, low.z);
+    split(b.z * kRaise, b.w * kRaise, high.w, low.w);
+    const std::int64_t to = (matrix * kColumns + j) * s.stride + begin + row;
+    *reinterpret_cast<uint4*>(v_high + to) = high;
+    *reinterpret_cast<uint4*>(v_low + to) = low;
+  }
+  // The same by rows, a row's high parts before its low parts.
+  for (int e = thread; e < kRows * (kColumns / 8); e += kPanelThreads) {
+    const int row = e % kRows, j = e / kRows * 8;
+    if (begin + row >= padded) continue;
+    float x[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) x[i] = panel.column(j + i)[row] * kRaise;
+    uint4 high, low;
+    split(x[0], x[1], high.x, low.x);
+    split(x[2], x[3], high.y, low.y);
+    split(x[4], x[5], high.z, low.z);
+    split(x[6], x[7], high.w, low.w);
+    std::uint16_t* to = v_rows + (matrix * s.stride + begin + row) * 2 * kColumns + j;
+    *reinterpret_cast<uint4*>(to) = high;
+    *reinterpret_cast<uint4*>(to + kColumns) = low;
+  }
   cluster_sync();  // the memory of a block stays while others may send to it
 }
 
@@ -1157,8 +1160,7 @@ __global__ void __launch_bounds__(kThreads)
 
 template <int kHalves, int kColumns>
 constexpr int kTurnBytes = ((kHalves == 2 ? 3 : 1) * kHalf * kHalf +
-                            kColumns * (kHalves * kHalf + 4) * (kHalves == 2 ? 2 : 1)) *
-                           4;
+                            kColumns * (kHalves * kHalf + 4) * (kHalves == 2 ? 2 : 1)) * 4;
 
 // Sums the slabs of W and applies T' of both halves: Y1 = T1'W1, Y2 = T2'(W2 - V2'V1 Y1).
 template <int kHalves, int kColumns>
@@ -1194,8 +1196,8 @@ __global__ void __launch_bounds__(kThreads)
       for (int i = 0; i < kTogether; ++i) {
         part[i] = make_float4(0, 0, 0, 0);
         if (slab + i < slabs)
-          part[i] =
-              __ldcg(reinterpret_cast<const float4*>(from + std::int64_t{slab + i} * columns * kV));
+          part[i] = __ldcg(
+              reinterpret_cast<const float4*>(from + std::int64_t{slab + i} * columns * kV));
       }
 #pragma unroll
       for (int i = 0; i < kTogether; ++i)
@@ -1269,8 +1271,8 @@ __device__ __forceinline__ int swizzled(int row, int piece) {
 
 // For 128 columns from `first_column` on and `slab` rows of them.
 __global__ void __launch_bounds__(kThreads, 1)
-    project_columns(const float* x, const std::uint16_t* v_high, const std::uint16_t* v_low,
-                    float* w, Step s, int first_column, int columns, int slab) {
+    project_columns(const float* x, const std::uint16_t* v_high, const std::uint16_t* v_low, float* w,
+                Step s, int first_column, int columns, int slab) {
   extern __shared__ float4 shared_memory[];
   constexpr int kV = 2 * kHalf;
   let_next_start();
@@ -1301,8 +1303,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
       for (int e = thread; e < kTile * (kLong / 4); e += kThreads) {
         const int j = e / (kLong / 4), at = e % (kLong / 4) * 4;
-        copy_16(x_stage + (j * kLongStride + at) * 4,
-                x_from + std::int64_t{j} * s.stride + row + at);
+        copy_16(x_stage + (j * kLongStride + at) * 4, x_from + std::int64_t{j} * s.stride + row + at);
       }
     }
     commit_copies();
@@ -1327,8 +1328,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int k = 0; k < kLong / 16; ++k)
 #pragma unroll
       for (int r = 0; r < 4; ++r) {
-        const float2 two =
-            *reinterpret_cast<const float2*>(x_tile + r % 2 * 8 * kLongStride + k * 16 + r / 2 * 8);
+        const float2 two = *reinterpret_cast<const float2*>(x_tile + r % 2 * 8 * kLongStride +
+                                                            k * 16 + r / 2 * 8);
         split(two.x, two.y, high[k][r], low[k][r]);
       }
     begin_wide();
@@ -1363,8 +1364,8 @@ constexpr int kUpdateBytes = 4 * kSwizzled + 2 * 4 * kSwizzled + 1024;
 // 128 columns and `tiles` tiles of 128 rows, one after the other.
 __global__ void __launch_bounds__(kThreads, 1)
     update_columns(float* x, float* h, const std::uint16_t* v_rows, const std::uint16_t* y_high,
-                   const std::uint16_t* y_low, const float* backs, Step s, int first_column,
-                   int columns, int tiles) {
+               const std::uint16_t* y_low, const float* backs, Step s, int first_column,
+               int columns, int tiles) {
   extern __shared__ float4 shared_memory[];
   constexpr int kV = 2 * kHalf;
   char* memory = reinterpret_cast<char*>(shared_memory);
@@ -1430,8 +1431,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int half = 0; half < 2; ++half)
 #pragma unroll
       for (int j = 0; j < 16; ++j)
-        two[half][j] = *reinterpret_cast<const float2*>(x_at + std::int64_t{half} * 8 * s.stride +
-                                                        tile * kTile + j * 8);
+        two[half][j] = *reinterpret_cast<const float2*>(
+            x_at + std::int64_t{half} * 8 * s.stride + tile * kTile + j * 8);
     wait_wide<0>();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -1517,14 +1518,14 @@ kbeam::Node plan_update(Job& job, const Work& work, const Sums& sums, const Step
                    .overlap_previous = true},
                   sums.w, work.triangles, work.crossed, sums.y_high, sums.y_low, columns.count,
                   slabs);
-  return job.plan.launch(
-      update_columns,
-      {.grid = {(rows / kTile + kTiles - 1) / kTiles, columns.count / kTile, job.batch},
-       .block = kThreads,
-       .shared_bytes = kUpdateBytes,
-       .overlap_previous = true},
-      job.x, job.h, work.v_rows, sums.y_high, sums.y_low, job.backs, s, columns.first,
-      columns.count, kTiles);
+  return job.plan.launch(update_columns,
+                         {.grid = {(rows / kTile + kTiles - 1) / kTiles, columns.count / kTile,
+                                   job.batch},
+                          .block = kThreads,
+                          .shared_bytes = kUpdateBytes,
+                          .overlap_previous = true},
+                         job.x, job.h, work.v_rows, sums.y_high, sums.y_low, job.backs, s,
+                         columns.first, columns.count, kTiles);
 }
 
 kbeam::Node plan_copy(Job& job, const Columns& columns, const kbeam::After& after, bool overlap) {
@@ -1567,21 +1568,20 @@ void plan_panels(Job& job) {
     s.first = first;
     const Work& work = works[index % 2];
     const int ranks = (s.m - first + kRows - 1) / kRows;
-    const kbeam::Node panel =
-        job.plan.launch(factor_panel<kRows, kHalves>,
-                        {.grid = job.batch * ranks,
-                         .block = kPanelThreads,
-                         .cluster = {ranks, 1},
-                         .shared_bytes = kPanelBytes<kRows, kHalves>,
-                         .after = {last}},
-                        job.x, job.h, job.tau, work.v_high, work.v_low, work.v_rows, work.triangles,
-                        work.crossed, job.tops, job.backs, s);
+    const kbeam::Node panel = job.plan.launch(factor_panel<kRows, kHalves>,
+                                              {.grid = job.batch * ranks,
+                                               .block = kPanelThreads,
+                                               .cluster = {ranks, 1},
+                                               .shared_bytes = kPanelBytes<kRows, kHalves>,
+                                               .after = {last}},
+                                              job.x, job.h, job.tau, work.v_high, work.v_low, work.v_rows,
+                                              work.triangles, work.crossed, job.tops, job.backs, s);
     last = panel;
     if (index == 0 && shape.columns_all > kV)
       last = plan_copy(job, {kV, shape.columns_all - kV}, {panel}, kOverlap != 0);
     if (waiting.count > 0)
       last = plan_update<false>(job, works[1 - index % 2], far, before, waiting, {panel},
-                                kOverlap != 0);
+                                         kOverlap != 0);
     const int rest = rounded_up(std::max(0, shape.n - first - kV), kTile);
     waiting = {first + kV + kTile, rest - kTile};
     if (rest == 0) break;
@@ -1590,21 +1590,15 @@ void plan_panels(Job& job) {
     before = s;
   }
   if (waiting.count > 0)
-    plan_update<false>(job, works[before.first / kV % 2], far, before, waiting, {last}, false);
+    plan_update<false>(job, works[before.first / kV % 2], far, before, waiting, {last},
+                                false);
 }
 
 }  // namespace
 
 KBEAM_PLAN(plan, args) {
-  Job job{plan,
-          args.input<float>("A"),
-          args.output<float>("H"),
-          args.output<float>("tau"),
-          0,
-          {},
-          {},
-          {},
-          {}};
+  Job job{plan, args.input<float>("A"), args.output<float>("H"), args.output<float>("tau"), 0, {},
+          {},   {},                     {}};
   job.batch = static_cast<int>(job.a.dim(0));
   const int m = static_cast<int>(job.a.dim(1)), n = static_cast<int>(job.a.dim(2));
   job.shape = {m, n, std::min(m, n), 0, 0, 0};

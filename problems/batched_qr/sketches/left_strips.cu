@@ -135,6 +135,10 @@ template <int kLeft>
 __device__ __forceinline__ void copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
+// Brings whole 16 bytes to L2.
+__device__ __forceinline__ void prefetch(const void* p, int bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes));
+}
 // Keeps the compiler from computing x again where it is short of registers.
 __device__ __forceinline__ int keep(int x) {
   asm volatile("" : "+r"(x));
@@ -257,6 +261,10 @@ struct Block {
 #pragma unroll
     for (int i = 0; i < kGroups; ++i)
       fetch_group(s.image + place, image + place, i, warp + i * kWarps >= 2 * block);
+  }
+
+  static __device__ __forceinline__ void prefetch_block(const char* images, int block) {
+    prefetch(images + block * kImageBytes + block * (2 * 2048), kImageBytes - block * (2 * 2048));
   }
 
   static __device__ __forceinline__ void split_group(const Strip& strip, int tile, int i,
@@ -826,6 +834,9 @@ __global__ void __launch_bounds__(32 * kWarps, 16 / kWarps)
         barrier_wait<true>(s.peer, waits++ % 2);
         B::fetch(s, images + block * B::kImageBytes, warp, lane, block);
       }
+      const unsigned after = rest & (rest - 1);  // what comes after the next
+      if (after != 0 && next_of(after) != late && threadIdx.x == 0)
+        B::prefetch_block(images, next_of(after));
       B::apply_block(s, strip, reinterpret_cast<const char*>(triangles + block * kTriangle),
                      images + next * B::kImageBytes, block, rest == 0 || next == late ? 64 : next,
                      warp, lane);
@@ -859,6 +870,17 @@ __global__ void __launch_bounds__(32 * kWarps, 16 / kWarps)
       tau[panel * kPanel + threadIdx.x] = 0;
     if (!factors) continue;
 
+    // A of my next panel and the first V on their way to L2.
+    if (threadIdx.x == 0) {
+      const int from = (panel + (kPair ? 2 : 1)) * kPanel;
+      const int columns = min(from + kPanel, shape.n) - from;
+      if (columns > 0) {
+        prefetch(a + std::int64_t{from} * shape.m, columns * shape.m * 4);
+        const unsigned all = kPair ? below(panel) : present;
+        if (all != 0) B::prefetch_block(images, next_of(all));
+        if ((all & (all - 1)) != 0) B::prefetch_block(images, next_of(all & (all - 1)));
+      }
+    }
     B::template factor_panel<B::kRows>(s, h, tau, shape, panel, factored++ % 2, warp, lane);
     if (panel + 1 >= panels) break;
     __syncthreads();  // V is in the slots
