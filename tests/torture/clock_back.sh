@@ -9,7 +9,7 @@ got=0
 wait $run || got=$?
 [ "$got" -le 1 ] || fail "the campaign ended with $got: $(tail -n 20 run.txt)"
 expect 0 "$KBEAM" status --dir runs
-says "the clock of this machine went back by 864[0-9][0-9] s"
+says "the clock of this machine went back by 86[34][0-9][0-9] s"
 expect 0 "$KBEAM" status --dir runs --json
 holds 'r["state"] == "budget_evaluations" and r["evaluations"] >= 6'
 expect 0 "$KBEAM" replay --only-recorded --dir runs --json

@@ -3,7 +3,7 @@
 source "$(dirname "$0")/faults.sh"
 export XDG_CACHE_HOME=$work/cache
 # batched_qr, because there a winner is certain.
-expect 0 "$KBEAM" run batched_qr --budget 300s --evaluations 4 --seed 7 --json
+expect 0 "$KBEAM" run batched_qr --budget 300s --evaluations 4 --seed 7 --goal 'speedup >= 1000 and slower <= 6' --json
 winner=$(json 'r["winner"]["candidate_id"]')
 expect 0 "$KBEAM" replay --json
 holds "r['winner'] == '$winner' and r['mistakes'] == [] and r['choices'] >= 4"

@@ -14,7 +14,7 @@ begin runs "${as_user[@]}"
 until_evaluated runs 2
 chmod 555 runs/*/
 ends 3
-says "could not write .*report.html"
+says "could not write .*(report.html|attempts_log.md)"
 says "check free space and permissions"
 expect 3 "${as_user[@]}" "$KBEAM" resume --dir runs
 says "can be written"
