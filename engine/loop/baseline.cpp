@@ -175,7 +175,7 @@ Result<void> measure_ceilings(const MachineBench& bench, BaselineFacts& facts) {
       if (!timed.ok()) continue;  // the report shows the ceilings that run here
       CeilingFacts& ceiling = facts.ceilings[case_name];
       // The ceiling says how much work it did; the case would take its own share of that time.
-      const auto work = [&](const char* key) {
+      const auto work = [&timed = timed](const char* key) {
         const auto found = timed.value->notes.find(key);
         return found == timed.value->notes.end() ? 0.0
                                                  : std::strtod(found->second.c_str(), nullptr);
