@@ -296,10 +296,9 @@ __global__ void __launch_bounds__(256)
 // --- a warp eight columns, a block or a cluster a matrix ---
 
 constexpr int kColumns = 8;
-// Columns are kept below this norm, and pivots near it: a product of two then fits an integer, and
-// what rounding to integers loses is 2^-27 of the two norms. A sum of squares that is a small
-// integer all the same is added up again in floating point.
-constexpr float kNorm = 0x1p14f;
+// Columns are kept below a norm of 2^kNormBits, and pivots near it: a product of two then fits an
+// integer, and what rounding to integers loses is 2^-27 of the two norms. A sum of squares that is
+// a small integer all the same is added up again in floating point.
 constexpr int kNormBits = 14, kSmallSum = 1 << 22;
 
 // The 32 lanes' shares of a pivot with kLive live rows a lane, then its factor.
@@ -339,7 +338,7 @@ struct Place {
 template <int kQ>
 struct ColumnWarp {
   float v[kColumns][kQ];
-  float back;  // lane k: undoes the scale of column k
+  int lifted;  // lane k: column k is 2^lifted times what it was
   float* slots;
   std::uint64_t* bars;
   Place at;
@@ -357,7 +356,7 @@ struct ColumnWarp {
       }
   }
   __device__ __forceinline__ void bring_in_range() {
-    back = 1;
+    lifted = 0;
 #pragma unroll
     for (int k = 0; k < kColumns; ++k) {
       float most = 0;
@@ -369,7 +368,7 @@ struct ColumnWarp {
       const Scale scale = scale_for(most);
 #pragma unroll
       for (int q = 0; q < kQ; ++q) v[k][q] = v[k][q] * scale.to * 0x1p8f;
-      if (lane == k) back = scale.back * 0x1p-8f;
+      if (lane == k) lifted = static_cast<int>(__float_as_uint(scale.to) >> 23) - 127 + 8;
     }
     equilibrate<kQ>(-1);
   }
@@ -379,7 +378,7 @@ struct ColumnWarp {
     const float factor = __uint_as_float((127 + exponent) << 23);
 #pragma unroll
     for (int q = 0; q < kLive; ++q) v[k][q] *= factor;
-    if (lane == k) back *= __uint_as_float((127 - exponent) << 23);
+    if (lane == k) lifted += exponent;
   }
   // Brings the norm of what lies below row `above` of each column to kNorm / 2 .. kNorm.
   template <int kLive>
@@ -590,10 +589,13 @@ struct ColumnWarp {
     const int row = base + q * 32 + lane;
 #pragma unroll
     for (int k = 0; k < kColumns; ++k) {
-      const float by = __shfl_sync(~0u, back, k);
+      const int exponent = __shfl_sync(~0u, lifted, k), half = exponent / 2;
+      const float once = __uint_as_float((127 - half) << 23);
+      const float again = __uint_as_float((127 - exponent + half) << 23);
       const int column = mine + k;
       const bool below = row > column && column < reflectors;
-      if (row < m && column < n) at.h[column * stride + row] = below ? v[k][q] : v[k][q] * by;
+      if (row < m && column < n)
+        at.h[column * stride + row] = below ? v[k][q] : v[k][q] * once * again;
     }
   }
 
