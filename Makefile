@@ -22,7 +22,7 @@ attacks: setup-test configure
 
 torture: setup-test configure
 	cmake --build build --target kbeam kbeam-runner
-	tests/torture/torture.py --kbeam build/kbeam --work build/tests/torture --out build/torture.json --least 30
+	tests/torture/torture.py --kbeam build/kbeam --work build/tests/torture_work --out build/torture.json --least 30
 
 # What the decision makes of the A/A traces in tests/study, as docs/study.md: seconds.
 study: setup configure
