@@ -1,6 +1,7 @@
-// Householder QR of small matrices, each in one kernel and on chip from its load to its store: up
-// to 32 x 32 in the registers of a warp, up to 256 x 256 in those of a block or a cluster, eight
-// columns a warp. Sums over a warp are integer sums: one instruction instead of five exchanges.
+// Householder QR of matrices of at most 512 rows that stay on chip: up to 32 x 32 in the registers
+// of a warp, otherwise eight columns a warp in those of a block or a cluster, as many columns as
+// fit, then their reflectors to the rest, and so on. Sums over a warp are integer sums: one
+// instruction instead of five exchanges.
 #include <kbeam/candidate.h>
 
 #include <algorithm>
@@ -380,7 +381,7 @@ struct ColumnWarp {
     for (int q = 0; q < kLive; ++q) v[k][q] *= factor;
     if (lane == k) lifted += exponent;
   }
-  // Brings the norm of what lies below row `above` of each column to kNorm / 2 .. kNorm.
+  // Brings the norm of what lies below row `above` of each column to half of 2^kNormBits or more.
   template <int kLive>
   __device__ __forceinline__ void equilibrate(int above) {
 #pragma unroll
@@ -678,7 +679,7 @@ __global__ void __launch_bounds__(128, 2)
   if (warp >= warps) return;
   w.load(shape.stored + warp * kColumns);
   w.bring_in_range();
-  // A stored v is near 1, not near kNorm: the columns make up for it.
+  // A stored v is near 1, not near 2^kNormBits: the columns make up for it.
 #pragma unroll
   for (int k = 0; k < kColumns; ++k) w.template scale_column<kQ>(k, kNormBits - 1);
   w.template apply_stored<kQ>(0, shape.reflectors);
