@@ -201,8 +201,8 @@ class Plan {
   void note(const char* key, const std::string& value) {
     host_->note(host_->self, key, value.c_str());
   }
-  // Equal inputs may give results that differ within the problem's limits, because of `why`: sums in
-  // the order in which workers come free. Without this a promotion asks for the same bits.
+  // Equal inputs may give results that differ within the problem's limits, because of `why`: sums
+  // in the order in which workers come free. Without this a promotion asks for the same bits.
   void may_vary(const std::string& why) { note("may_vary", why); }
   // This candidate does not run here or on this shape; says why. Not an error of the candidate.
   void not_supported(const std::string& why) {

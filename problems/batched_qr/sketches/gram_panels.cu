@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <cstdint>
 
-KBEAM_KNOB(int, kGram, 1, 0, 1);              // 0: Householder steps in every panel
-KBEAM_KNOB(int, kOverlap, 1, 0, 1);           // far updates run beside the next panel
-KBEAM_KNOB(int, kFarSlab, 1024, 512, 1024);   // rows that one block projects, far from the panel
-KBEAM_KNOB(int, kFarTiles, 8, 4, 8, 16);       // tiles of rows that one block updates
-KBEAM_KNOB(int, kNearSlab, 128, 128, 256);    // the same for the columns of the next panel
+KBEAM_KNOB(int, kGram, 1, 0, 1);             // 0: Householder steps in every panel
+KBEAM_KNOB(int, kOverlap, 1, 0, 1);          // far updates run beside the next panel
+KBEAM_KNOB(int, kFarSlab, 1024, 512, 1024);  // rows that one block projects, far from the panel
+KBEAM_KNOB(int, kFarTiles, 8, 4, 8, 16);     // tiles of rows that one block updates
+KBEAM_KNOB(int, kNearSlab, 128, 128, 256);   // the same for the columns of the next panel
 
 namespace {
 
@@ -131,8 +131,9 @@ __device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[8
 __device__ __forceinline__ void half_barrier() {
   asm volatile("bar.sync 1, 256;" ::: "memory");
 }
-// c (+)= a b on a warpgroup, 64 x 128 x 16: a as the fragments of its four warps, or in shared memory
-// as b is: rows of 64 halves along the sum, in 16-byte pieces that are exchanged by the row modulo 8.
+// c (+)= a b on a warpgroup, 64 x 128 x 16: a as the fragments of its four warps, or in shared
+// memory as b is: rows of 64 halves along the sum, in 16-byte pieces that are exchanged by the row
+// modulo 8.
 __device__ __forceinline__ void multiply_wide(float (&c)[16][4], const std::uint32_t (&a)[4],
                                               std::uint64_t b, int add) {
   asm volatile(
@@ -147,22 +148,18 @@ __device__ __forceinline__ void multiply_wide(float (&c)[16][4], const std::uint
       "%48, %49, %50, %51, %52, %53, %54, %55, "
       "%56, %57, %58, %59, %60, %61, %62, %63}, "
       "{%64, %65, %66, %67}, %68, p, 1, 1, 0;\n}"
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]),
-        "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]),
-        "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
-        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]),
-        "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]),
-        "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
-        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]),
-        "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3]),
-        "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
-        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]),
-        "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]),
-        "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]),
-        "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]),
-        "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),
-        "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]),
-        "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
+        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]),
+        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
+        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
+        "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
+        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]), "+f"(c[10][1]),
+        "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]),
+        "+f"(c[11][3]), "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]),
+        "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]), "+f"(c[14][0]),
+        "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]), "+f"(c[15][1]),
+        "+f"(c[15][2]), "+f"(c[15][3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
 }
 __device__ __forceinline__ void multiply_wide(float (&c)[16][4], std::uint64_t a, std::uint64_t b,
@@ -179,22 +176,18 @@ __device__ __forceinline__ void multiply_wide(float (&c)[16][4], std::uint64_t a
       "%48, %49, %50, %51, %52, %53, %54, %55, "
       "%56, %57, %58, %59, %60, %61, %62, %63}, "
       "%64, %65, p, 1, 1, 0, 0;\n}"
-      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]),
-        "+f"(c[1][0]), "+f"(c[1][1]), "+f"(c[1][2]), "+f"(c[1][3]),
-        "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
-        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]),
-        "+f"(c[4][0]), "+f"(c[4][1]), "+f"(c[4][2]), "+f"(c[4][3]),
-        "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
-        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]),
-        "+f"(c[7][0]), "+f"(c[7][1]), "+f"(c[7][2]), "+f"(c[7][3]),
-        "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
-        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]),
-        "+f"(c[10][0]), "+f"(c[10][1]), "+f"(c[10][2]), "+f"(c[10][3]),
-        "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]), "+f"(c[11][3]),
-        "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]),
-        "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]),
-        "+f"(c[14][0]), "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]),
-        "+f"(c[15][0]), "+f"(c[15][1]), "+f"(c[15][2]), "+f"(c[15][3])
+      : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
+        "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
+        "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]),
+        "+f"(c[4][2]), "+f"(c[4][3]), "+f"(c[5][0]), "+f"(c[5][1]), "+f"(c[5][2]), "+f"(c[5][3]),
+        "+f"(c[6][0]), "+f"(c[6][1]), "+f"(c[6][2]), "+f"(c[6][3]), "+f"(c[7][0]), "+f"(c[7][1]),
+        "+f"(c[7][2]), "+f"(c[7][3]), "+f"(c[8][0]), "+f"(c[8][1]), "+f"(c[8][2]), "+f"(c[8][3]),
+        "+f"(c[9][0]), "+f"(c[9][1]), "+f"(c[9][2]), "+f"(c[9][3]), "+f"(c[10][0]), "+f"(c[10][1]),
+        "+f"(c[10][2]), "+f"(c[10][3]), "+f"(c[11][0]), "+f"(c[11][1]), "+f"(c[11][2]),
+        "+f"(c[11][3]), "+f"(c[12][0]), "+f"(c[12][1]), "+f"(c[12][2]), "+f"(c[12][3]),
+        "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]), "+f"(c[14][0]),
+        "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]), "+f"(c[15][1]),
+        "+f"(c[15][2]), "+f"(c[15][3])
       : "l"(a), "l"(b), "r"(add));
 }
 __device__ __forceinline__ std::uint64_t operand(std::uint32_t address) {
@@ -269,8 +262,8 @@ template <int kRows>
 constexpr int kColumn = kRows + 4;  // floats from one column of the panel to the next
 
 template <int kRows, int kHalves>
-constexpr int kPanelBytes = kHalves* kHalf* kColumn<kRows> * 4 + kWorkBytes + kLetters * 8 +
-                            kHalf* kWide * 4 + kHalf * 4;
+constexpr int kPanelBytes =
+    kHalves* kHalf* kColumn<kRows> * 4 + kWorkBytes + kLetters * 8 + kHalf* kWide * 4 + kHalf * 4;
 
 template <int kRows, int kHalves>
 struct Panel {
@@ -281,9 +274,7 @@ struct Panel {
   float* taus;
   int thread, warp, lane, rank, ranks;
 
-  __device__ __forceinline__ float* column(int j) const {
-    return p + j * kColumn<kRows>;
-  }
+  __device__ __forceinline__ float* column(int j) const { return p + j * kColumn<kRows>; }
 
   // Sums `count` values over the two parts of every block of the cluster; everyone gets all of
   // them at the start of `work`, or, with kToOwner, block r writes its share to `to`. The same bits
@@ -386,8 +377,8 @@ struct Panel {
     for (int j = 0; j < 4; ++j)
 #pragma unroll
       for (int h = 0; h < 2; ++h)
-        *reinterpret_cast<float2*>(to + (row + 8 * h) * kHalf + at + j * 8) = make_float2(
-            static_cast<float>(sums[j][2 * h]), static_cast<float>(sums[j][2 * h + 1]));
+        *reinterpret_cast<float2*>(to + (row + 8 * h) * kHalf + at + j * 8) =
+            make_float2(static_cast<float>(sums[j][2 * h]), static_cast<float>(sums[j][2 * h + 1]));
   }
 
   // --- 64 steps on 64 x 64 ---
@@ -1052,8 +1043,7 @@ __global__ void __launch_bounds__(kPanelThreads, 1)
     for (int e = thread; e < kHalf * above; e += kPanelThreads) {
       const int j = c0 + e / above, row = e % above;
       if (j < s.n - s.first && row < rows)
-        h_to[std::int64_t{j} * s.m + row] =
-            panel.column(j)[row] * (row <= j ? backs_of[j] : 1.0f);
+        h_to[std::int64_t{j} * s.m + row] = panel.column(j)[row] * (row <= j ? backs_of[j] : 1.0f);
     }
     __syncthreads();
     if (rank == 0) {
@@ -1160,7 +1150,8 @@ __global__ void __launch_bounds__(kThreads)
 
 template <int kHalves, int kColumns>
 constexpr int kTurnBytes = ((kHalves == 2 ? 3 : 1) * kHalf * kHalf +
-                            kColumns * (kHalves * kHalf + 4) * (kHalves == 2 ? 2 : 1)) * 4;
+                            kColumns * (kHalves * kHalf + 4) * (kHalves == 2 ? 2 : 1)) *
+                           4;
 
 // Sums the slabs of W and applies T' of both halves: Y1 = T1'W1, Y2 = T2'(W2 - V2'V1 Y1).
 template <int kHalves, int kColumns>
@@ -1196,8 +1187,8 @@ __global__ void __launch_bounds__(kThreads)
       for (int i = 0; i < kTogether; ++i) {
         part[i] = make_float4(0, 0, 0, 0);
         if (slab + i < slabs)
-          part[i] = __ldcg(
-              reinterpret_cast<const float4*>(from + std::int64_t{slab + i} * columns * kV));
+          part[i] =
+              __ldcg(reinterpret_cast<const float4*>(from + std::int64_t{slab + i} * columns * kV));
       }
 #pragma unroll
       for (int i = 0; i < kTogether; ++i)
@@ -1271,8 +1262,8 @@ __device__ __forceinline__ int swizzled(int row, int piece) {
 
 // For 128 columns from `first_column` on and `slab` rows of them.
 __global__ void __launch_bounds__(kThreads, 1)
-    project_columns(const float* x, const std::uint16_t* v_high, const std::uint16_t* v_low, float* w,
-                Step s, int first_column, int columns, int slab) {
+    project_columns(const float* x, const std::uint16_t* v_high, const std::uint16_t* v_low,
+                    float* w, Step s, int first_column, int columns, int slab) {
   extern __shared__ float4 shared_memory[];
   constexpr int kV = 2 * kHalf;
   let_next_start();
@@ -1303,7 +1294,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
       for (int e = thread; e < kTile * (kLong / 4); e += kThreads) {
         const int j = e / (kLong / 4), at = e % (kLong / 4) * 4;
-        copy_16(x_stage + (j * kLongStride + at) * 4, x_from + std::int64_t{j} * s.stride + row + at);
+        copy_16(x_stage + (j * kLongStride + at) * 4,
+                x_from + std::int64_t{j} * s.stride + row + at);
       }
     }
     commit_copies();
@@ -1328,8 +1320,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int k = 0; k < kLong / 16; ++k)
 #pragma unroll
       for (int r = 0; r < 4; ++r) {
-        const float2 two = *reinterpret_cast<const float2*>(x_tile + r % 2 * 8 * kLongStride +
-                                                            k * 16 + r / 2 * 8);
+        const float2 two =
+            *reinterpret_cast<const float2*>(x_tile + r % 2 * 8 * kLongStride + k * 16 + r / 2 * 8);
         split(two.x, two.y, high[k][r], low[k][r]);
       }
     begin_wide();
@@ -1364,8 +1356,8 @@ constexpr int kUpdateBytes = 4 * kSwizzled + 2 * 4 * kSwizzled + 1024;
 // 128 columns and `tiles` tiles of 128 rows, one after the other.
 __global__ void __launch_bounds__(kThreads, 1)
     update_columns(float* x, float* h, const std::uint16_t* v_rows, const std::uint16_t* y_high,
-               const std::uint16_t* y_low, const float* backs, Step s, int first_column,
-               int columns, int tiles) {
+                   const std::uint16_t* y_low, const float* backs, Step s, int first_column,
+                   int columns, int tiles) {
   extern __shared__ float4 shared_memory[];
   constexpr int kV = 2 * kHalf;
   char* memory = reinterpret_cast<char*>(shared_memory);
@@ -1431,8 +1423,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int half = 0; half < 2; ++half)
 #pragma unroll
       for (int j = 0; j < 16; ++j)
-        two[half][j] = *reinterpret_cast<const float2*>(
-            x_at + std::int64_t{half} * 8 * s.stride + tile * kTile + j * 8);
+        two[half][j] = *reinterpret_cast<const float2*>(x_at + std::int64_t{half} * 8 * s.stride +
+                                                        tile * kTile + j * 8);
     wait_wide<0>();
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -1518,14 +1510,14 @@ kbeam::Node plan_update(Job& job, const Work& work, const Sums& sums, const Step
                    .overlap_previous = true},
                   sums.w, work.triangles, work.crossed, sums.y_high, sums.y_low, columns.count,
                   slabs);
-  return job.plan.launch(update_columns,
-                         {.grid = {(rows / kTile + kTiles - 1) / kTiles, columns.count / kTile,
-                                   job.batch},
-                          .block = kThreads,
-                          .shared_bytes = kUpdateBytes,
-                          .overlap_previous = true},
-                         job.x, job.h, work.v_rows, sums.y_high, sums.y_low, job.backs, s,
-                         columns.first, columns.count, kTiles);
+  return job.plan.launch(
+      update_columns,
+      {.grid = {(rows / kTile + kTiles - 1) / kTiles, columns.count / kTile, job.batch},
+       .block = kThreads,
+       .shared_bytes = kUpdateBytes,
+       .overlap_previous = true},
+      job.x, job.h, work.v_rows, sums.y_high, sums.y_low, job.backs, s, columns.first,
+      columns.count, kTiles);
 }
 
 kbeam::Node plan_copy(Job& job, const Columns& columns, const kbeam::After& after, bool overlap) {
@@ -1568,20 +1560,21 @@ void plan_panels(Job& job) {
     s.first = first;
     const Work& work = works[index % 2];
     const int ranks = (s.m - first + kRows - 1) / kRows;
-    const kbeam::Node panel = job.plan.launch(factor_panel<kRows, kHalves>,
-                                              {.grid = job.batch * ranks,
-                                               .block = kPanelThreads,
-                                               .cluster = {ranks, 1},
-                                               .shared_bytes = kPanelBytes<kRows, kHalves>,
-                                               .after = {last}},
-                                              job.x, job.h, job.tau, work.v_high, work.v_low, work.v_rows,
-                                              work.triangles, work.crossed, job.tops, job.backs, s);
+    const kbeam::Node panel =
+        job.plan.launch(factor_panel<kRows, kHalves>,
+                        {.grid = job.batch * ranks,
+                         .block = kPanelThreads,
+                         .cluster = {ranks, 1},
+                         .shared_bytes = kPanelBytes<kRows, kHalves>,
+                         .after = {last}},
+                        job.x, job.h, job.tau, work.v_high, work.v_low, work.v_rows, work.triangles,
+                        work.crossed, job.tops, job.backs, s);
     last = panel;
     if (index == 0 && shape.columns_all > kV)
       last = plan_copy(job, {kV, shape.columns_all - kV}, {panel}, kOverlap != 0);
     if (waiting.count > 0)
       last = plan_update<false>(job, works[1 - index % 2], far, before, waiting, {panel},
-                                         kOverlap != 0);
+                                kOverlap != 0);
     const int rest = rounded_up(std::max(0, shape.n - first - kV), kTile);
     waiting = {first + kV + kTile, rest - kTile};
     if (rest == 0) break;
@@ -1590,15 +1583,21 @@ void plan_panels(Job& job) {
     before = s;
   }
   if (waiting.count > 0)
-    plan_update<false>(job, works[before.first / kV % 2], far, before, waiting, {last},
-                                false);
+    plan_update<false>(job, works[before.first / kV % 2], far, before, waiting, {last}, false);
 }
 
 }  // namespace
 
 KBEAM_PLAN(plan, args) {
-  Job job{plan, args.input<float>("A"), args.output<float>("H"), args.output<float>("tau"), 0, {},
-          {},   {},                     {}};
+  Job job{plan,
+          args.input<float>("A"),
+          args.output<float>("H"),
+          args.output<float>("tau"),
+          0,
+          {},
+          {},
+          {},
+          {}};
   job.batch = static_cast<int>(job.a.dim(0));
   const int m = static_cast<int>(job.a.dim(1)), n = static_cast<int>(job.a.dim(2));
   job.shape = {m, n, std::min(m, n), 0, 0, 0};
