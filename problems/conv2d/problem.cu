@@ -2,6 +2,7 @@
 // rules are those of problem.cpp; README.md has the mathematics. Families without a recipe here are
 // made on the host.
 #include <kbeam/problem_cuda.h>
+#include <kbeam/random_cuda.h>
 
 #include <algorithm>
 #include <cfloat>
@@ -27,27 +28,12 @@ struct Recipe {
   double decades;
 };
 
-__device__ std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 33)) * 0xff51afd7ed558ccdull;
-  x = (x ^ (x >> 33)) * 0xc4ceb9fe1a85ec53ull;
-  return x ^ (x >> 33);
-}
-// A number of its own for every seed, salt and place; `turn` tells several of one place apart.
-__device__ std::uint64_t bits(std::uint64_t seed, int salt, std::int64_t place, int turn) {
-  return mix(mix(seed ^ (0x9e3779b97f4a7c15ull * (4 * salt + turn + 1))) + place);
-}
-__device__ double uniform(std::uint64_t random) {
-  return static_cast<double>(random >> 11) * 0x1p-53;
-}
-
 __device__ double draw(std::uint64_t seed, const Recipe& recipe, std::int64_t i) {
-  const std::uint64_t first = bits(seed, recipe.salt, i, 0);
-  const auto normal = [&] {
-    return sqrt(-2 * log(1 - uniform(first))) * cospi(2 * uniform(bits(seed, recipe.salt, i, 1)));
-  };
+  const std::uint64_t first = kbeam::bits_at(seed, recipe.salt, i, 0);
+  const auto normal = [&] { return kbeam::normal_at(seed, recipe.salt, i); };
   switch (recipe.kind) {
     case kUniform:
-      return uniform(first);
+      return kbeam::uniform_of(first);
     case kOddInteger:
       return (first >> 63 ? 1 : -1) * static_cast<double>(2049 + 2 * (first % 1024));
     case kSmallInteger:
@@ -55,7 +41,7 @@ __device__ double draw(std::uint64_t seed, const Recipe& recipe, std::int64_t i)
     case kNearlyOne:
       return 1 + 1e-3 * normal();
     case kHalfZero:
-      return bits(seed, recipe.salt, i, 2) >> 63 ? 0 : normal();
+      return kbeam::bits_at(seed, recipe.salt, i, 2) >> 63 ? 0 : normal();
     default:
       return normal();
   }
@@ -67,8 +53,8 @@ __global__ void fill(const kbeam::Control* control, float* to, std::int64_t elem
   if (i >= elements) return;
   double value = draw(control->seed, recipe, i);
   if (recipe.decades > 0)
-    value *=
-        exp10(-recipe.decades * uniform(bits(control->seed, recipe.salt, i / recipe.group, 3)));
+    value *= exp10(-recipe.decades * kbeam::uniform_of(kbeam::bits_at(control->seed, recipe.salt,
+                                                                      i / recipe.group, 3)));
   to[i] = static_cast<float>(value);
 }
 
@@ -87,7 +73,8 @@ __global__ void place_nan(const kbeam::Control* control, float* x, int images,
                           std::int64_t elements) {
   const int b = blockIdx.x * kThreads + threadIdx.x;
   if (b < images && b % 3 != 2)
-    x[b * elements + bits(control->seed, 7, b, 0) % elements] = __int_as_float(0x7fc00000);
+    x[b * elements + kbeam::bits_at(control->seed, 7, b, 0) % elements] =
+        __int_as_float(0x7fc00000);
 }
 
 unsigned blocks(std::int64_t elements) {
