@@ -37,7 +37,8 @@ double least_ns(const Clock& clock, std::size_t pieces, Work work) {
 using Vector __attribute__((vector_size(64))) = float;
 
 #if defined(__x86_64__)
-#define KBEAM_EVERY_X86 __attribute__((target_clones("avx512f", "avx2,fma", "default")))
+#define KBEAM_EVERY_X86 \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define KBEAM_EVERY_X86
 #endif

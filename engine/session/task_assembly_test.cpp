@@ -56,7 +56,7 @@ class TaskAssembly : public ::testing::Test {
     request_.grade = "strict";
     request_.problem_module = "/problem.so";
   }
-  ~TaskAssembly() override {
+  void TearDown() override {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }

@@ -9,6 +9,7 @@ fi
 source "$(dirname "$0")/faults.sh"
 mkdir disk
 mount -t tmpfs -o size=32m none disk
+trap 'umount -l "$work/disk"; rm -rf "$work"' EXIT
 begin disk/runs
 until_evaluated disk/runs 2
 cat /dev/zero >disk/filler 2>/dev/null || true

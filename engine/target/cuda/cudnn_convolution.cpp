@@ -46,6 +46,7 @@ void check(int status, const char* call) {
 }  // namespace
 
 struct CudnnConvolution::Library {
+  // NOLINTBEGIN(readability-identifier-naming): the library's own names
   int (*cudnnCreate)(Handle*) = nullptr;
   int (*cudnnDestroy)(Handle) = nullptr;
   int (*cudnnSetStream)(Handle, CUstream) = nullptr;
@@ -66,6 +67,7 @@ struct CudnnConvolution::Library {
                                  const void* w, Descriptor, int algorithm, void* workspace,
                                  std::size_t bytes, const void* beta, Descriptor,
                                  void* y) = nullptr;
+  // NOLINTEND(readability-identifier-naming)
   Handle handle = nullptr;
   Descriptor x = nullptr, w = nullptr, y = nullptr, convolution = nullptr;
 

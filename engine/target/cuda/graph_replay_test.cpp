@@ -210,11 +210,12 @@ class LibraryForTests final : public LibraryNodes {
   void run(const LaunchPlan&, int node, const std::vector<CUdeviceptr>&) override {
     fake_.log.push_back("routine of node " + std::to_string(node));
   }
-  FakeGraph child_;
+  const FakeGraph* child() const { return &child_; }
 
  private:
   FakeDriver& fake_;
   bool captures_;
+  FakeGraph child_;
 };
 
 class LibraryReplayTest : public GraphReplayTest {
@@ -237,7 +238,7 @@ TEST_F(LibraryReplayTest, ACapturedRoutineIsAChildGraph) {
   graph.build();
   EXPECT_FALSE(graph.has_direct_calls());
   ASSERT_THAT(built().nodes, SizeIs(4));
-  EXPECT_EQ(built().nodes[2].child, &library.child_);
+  EXPECT_EQ(built().nodes[2].child, library.child());
   EXPECT_THAT(built().nodes[3].after, ElementsAre(&built().nodes[2]));
 }
 

@@ -55,6 +55,7 @@ struct Cublas {
 #define KBEAM_DECLARE(name) decltype(&::name) name = nullptr;
   KBEAM_CUBLAS_CALLS(KBEAM_DECLARE)
   // Overloaded in C++, so its type cannot be taken from the header.
+  // NOLINTNEXTLINE(readability-identifier-naming): the library's own name
   cublasStatus_t (*cublasGemmStridedBatchedEx)(cublasHandle_t, cublasOperation_t, cublasOperation_t,
                                                int, int, int, const void* alpha, const void* a,
                                                cudaDataType, int lda, long long stride_a,

@@ -110,7 +110,7 @@ void SeatSession::check_plans() {
     const auto bytes = setup_.images.find(hash);
     if (bytes == setup_.images.end())
       throw SeatRefusal(Verdict::engine_failed, "the image " + hash + " of a plan is missing");
-    on_behalf_of_candidate("load the kernels", [&] {
+    on_behalf_of_candidate("load the kernels", [&, &cases = cases] {
       LoadedImage image(cuda_, bytes->second);
       for (const SessionCase* the_case : cases)
         if (const auto mistakes = image.find_mistakes(the_case->subject, device_);

@@ -238,7 +238,7 @@ TEST_F(SeatSessionTest, AnOldOutputIsNotThereAnyMore) {
 }
 
 TEST_F(SeatSessionTest, WritingBesideABufferIsFound) {
-  work_ = [this](const float* a, float* y) {
+  work_ = [](const float* a, float* y) {
     right(a, y);
     y[kCount] = 1;
   };
@@ -252,7 +252,7 @@ TEST_F(SeatSessionTest, WritingBesideABufferIsFound) {
   result = call();
   EXPECT_EQ(result.report.verdict, Verdict::wrote_outside);
   EXPECT_THAT(result.report.sentence, HasSubstr("1 bytes beyond the end of scratch 0"));
-  work_ = [this](const float* a, float* y) {
+  work_ = [](const float* a, float* y) {
     right(a, y);
     y[-1] = 1;
   };

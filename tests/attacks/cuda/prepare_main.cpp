@@ -212,11 +212,7 @@ class Preparation {
   int failures_ = 0;
 };
 
-}  // namespace
-}  // namespace kbeam::device_attacks
-
-int main(int count, char** words) {
-  using namespace kbeam::device_attacks;
+int run(int count, char** words) {
   namespace fs = std::filesystem;
   if (count < 4) {
     fmt::print(stderr, "usage: {} SOURCE_TREE BUILD_FOLDER FOLDER_TO_MAKE [NAME]...\n", words[0]);
@@ -235,4 +231,11 @@ int main(int count, char** words) {
   }
   manifest->keep_only(programs.names);
   return Preparation(programs, *std::move(manifest), **shop).run();
+}
+
+}  // namespace
+}  // namespace kbeam::device_attacks
+
+int main(int count, char** words) {
+  return kbeam::device_attacks::run(count, words);
 }

@@ -294,11 +294,7 @@ class Run {
   int failures_ = 0;
 };
 
-}  // namespace
-}  // namespace kbeam::device_attacks
-
-int main(int count, char** words) {
-  using namespace kbeam;
+int run(int count, char** words) {
   namespace fs = std::filesystem;
   if (count < 2 || count > 3) {
     fmt::print(stderr,
@@ -322,4 +318,11 @@ int main(int count, char** words) {
           .go();
   fs::remove_all(*work, trouble);
   return code;
+}
+
+}  // namespace
+}  // namespace kbeam::device_attacks
+
+int main(int count, char** words) {
+  return kbeam::device_attacks::run(count, words);
 }

@@ -34,11 +34,7 @@ void run(const Manifest& manifest, const fs::path& folder, const fs::path& tasks
   }
 }
 
-}  // namespace
-}  // namespace kbeam::device_attacks
-
-int main(int count, char** words) {
-  using namespace kbeam::device_attacks;
+int run(int count, char** words) {
   if (count < 5) {
     fmt::print(stderr, "usage: {} SOURCE_TREE BUILD_FOLDER FOLDER NAME...\n", words[0]);
     return EXIT_FAILURE;
@@ -57,4 +53,11 @@ int main(int count, char** words) {
   run(*manifest, source / "tests/attacks/cuda", std::filesystem::path(words[3]) / kTaskSubfolder,
       **shop);
   return EXIT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace kbeam::device_attacks
+
+int main(int count, char** words) {
+  return kbeam::device_attacks::run(count, words);
 }
