@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "build/source_scan.h"
 #include "measure/statistics.h"
@@ -25,6 +26,30 @@ constexpr int kMostSettings = 64;  // of the knobs of one baseline
 // A plain copy reads each output line before it writes it; streaming stores do not, and move up to
 // a third less. The rest of the margin covers a copy that was timed in a noisy moment.
 constexpr double kRoofMargin = 2.5;
+
+// Tells of a step that took long, when it ends: no attempt is shown before the baseline stands.
+class Step {
+ public:
+  Step(Progress& progress, std::string what)
+      : progress_(progress), what_(std::move(what)), began_ns_(clock_.monotonic_ns()) {}
+  ~Step() {
+    constexpr double kWorthALine = 1;
+    const double took_s = static_cast<double>(clock_.monotonic_ns() - began_ns_) * 1e-9;
+    if (took_s >= kWorthALine) progress_.event(fmt::format("{}: {:.1f} s", what_, took_s));
+  }
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+ private:
+  SystemClock clock_;
+  Progress& progress_;
+  std::string what_;
+  std::int64_t began_ns_;
+};
+
+std::string on_threads(int threads) {
+  return fmt::format("on {} thread{}", threads, threads == 1 ? "" : "s");
+}
 
 std::vector<KnobValues> every_setting(const KnobSpace& space) {
   std::vector<KnobValues> settings{{}};
@@ -102,6 +127,8 @@ Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec&
         longest_s[the_case.name] = std::max(kHopeless * fastest->ns * 1e-9, kLeast);
     return longest_s;
   };
+  const Step step(bench.progress,
+                  fmt::format("timed baseline {} {}", spec.name, on_threads(ranking.threads())));
   std::string why_not;
   int ran = 0;
   for (const KnobValues& knobs : settings) {
@@ -127,9 +154,8 @@ Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec&
       for (const auto& [key, note] : timed.value->notes) facts.notes[key] = note;
       ranking.add(case_name, {timed.value->median_ns, candidate});
     }
-    bench.progress.attempt(fmt::format("baseline {} {} on {} thread{}", spec.name,
-                                       describe_knobs(knobs), ranking.threads(),
-                                       ranking.threads() == 1 ? "" : "s"));
+    bench.progress.attempt(fmt::format("baseline {} {} {}", spec.name, describe_knobs(knobs),
+                                       on_threads(ranking.threads())));
   }
   return ran > 0 ? std::string() : why_not;
 }
@@ -158,6 +184,7 @@ Result<Candidate> baseline_portfolio(const Problem& problem, const Ranking& rank
 
 Result<void> measure_ceilings(const MachineBench& bench, BaselineFacts& facts) {
   for (const CeilingSpec& spec : bench.problem.ceilings) {
+    const Step step(bench.progress, "timed ceiling " + spec.name);
     ASSIGN_OR_RETURN(const std::string source, read_file(spec.source));
     const Candidate candidate = one_row(source, spec.source.filename().string(), {});
     const BuiltCandidate built = bench.builds.build_trusted(candidate, spec.link);
@@ -191,6 +218,7 @@ Result<void> measure_ceilings(const MachineBench& bench, BaselineFacts& facts) {
 
 // Fills in what the A/A control says, or returns the case on which the baseline itself is wrong.
 Result<std::optional<std::string>> run_control(const MachineBench& bench, BaselineFacts& facts) {
+  const Step step(bench.progress, "A/A control of " + facts.name);
   const Subject subject = bench.builds.subject_of(facts.portfolio, facts.portfolio.id);
   CompareRequest request{.candidate = subject, .reference = subject};
   request.timed_cases = bench.problem.timed_cases();

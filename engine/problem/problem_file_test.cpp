@@ -300,11 +300,28 @@ TEST_F(ProblemFileTest, a_target_sees_its_own_cases_and_sources) {
   EXPECT_EQ(cpu.baselines[0].name, "plain");
   EXPECT_THAT(cpu.targets, testing::ElementsAre("cpu"));
   const Problem cuda = for_target(loaded.problem, "cuda");
-  EXPECT_THAT(cases(cuda), testing::ElementsAre("r9", "large"));
+  EXPECT_THAT(cases(cuda), testing::ElementsAre("large", "r9"));
   ASSERT_EQ(cuda.baselines.size(), 1u);
   EXPECT_EQ(cuda.baselines[0].name, "plain");  // a name is one target's own
   EXPECT_EQ(cuda.baselines[0].source.extension(), ".cu");
   EXPECT_NE(cpu.content_hash, cuda.content_hash);
+}
+
+// Who fails both kinds hears of the public one.
+TEST_F(ProblemFileTest, public_cases_come_before_private_ones) {
+  const auto place_first = [](const std::string& pool) {
+    return with(
+        "[[case]]\nname = \"r8\"",
+        "[[case]]\nname = \"first\"\naxes = { rows = 3, columns = 4 }\nfamily = \"dense\"\n" +
+            pool + "[[case]]\nname = \"r8\"");
+  };
+  const auto names = [](const Problem& problem) {
+    std::string all;
+    for (const Case& one : problem.cases) all += one.name + " ";
+    return all;
+  };
+  EXPECT_EQ(names(load(place_first("pool = \"private\"\n")).problem), "r8 first r9 ");
+  EXPECT_EQ(names(load(place_first("")).problem), "first r8 r9 ");
 }
 
 TEST_F(ProblemFileTest, without_a_cu_file_there_is_no_cuda) {

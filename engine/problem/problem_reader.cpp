@@ -281,6 +281,9 @@ void ProblemReader::read_cases(TableReader& root) {
   if (std::none_of(problem_.cases.begin(), problem_.cases.end(), counts))
     mistakes_.add(tables.front()->position,
                   "no public [[case]] is timed; add timed = true to those that score");
+  // A candidate that fails both kinds is told of the public failure, from which it can learn.
+  std::stable_partition(problem_.cases.begin(), problem_.cases.end(),
+                        [](const Case& one) { return one.pool == Pool::public_pool; });
 }
 
 void ProblemReader::read_case(const TomlNode& table) {

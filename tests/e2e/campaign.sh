@@ -1,5 +1,7 @@
 # A campaign ends by itself with one JSON object that has every promised field, and an archive to match.
+# The run and its builds stay in BINARY/tests/ended, for tests of what is done with a run that ended.
 source "$(dirname "$0")/lib.sh"
+export XDG_CACHE_HOME=$work/cache
 # batched_qr, because there every sketch is far ahead of LAPACK on small matrices: a winner is certain.
 # Six evaluations need not reach every case, so cases may lose here.
 expect 0 "$KBEAM" run batched_qr --budget 300s --evaluations 6 --seed 7 --goal 'speedup >= 1000 and slower <= 6' --json
@@ -18,3 +20,6 @@ holds 'r["evaluations"] >= 6 and r["state"] == "budget_evaluations"'
 expect 0 "$KBEAM" publish --to published
 winner=$(ls published)
 [ -s "published/$winner/summary.json" ] && [ -s "published/$winner/report.html" ] || fail "publish left something out"
+rm -rf "$BINARY/tests/ended"
+mkdir -p "$BINARY/tests/ended"
+cp -r runs cache "$BINARY/tests/ended"

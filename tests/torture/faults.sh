@@ -1,11 +1,17 @@
-# Shared by the tests of what goes wrong around a campaign: a small real one that is under way when it happens.
+# Shared by the tests of what goes wrong around a campaign: a small real one that is under way when it happens. Its
+# baseline and first evaluations are those of begun.sh, so that each test pays for what it breaks alone.
 source "$(dirname "$0")/../e2e/lib.sh"
+begun=$BINARY/tests/begun
 evaluations() { "$KBEAM" status --dir "$1" --json 2>/dev/null | python3 -c 'import json,sys; print(json.load(sys.stdin)["evaluations"])' 2>/dev/null || echo 0; }
-# begin RUNS [COMMAND...]: a campaign of six evaluations in the background, behind COMMAND; $run is its process.
+# begin RUNS [COMMAND...]: the campaign goes on in the background, behind COMMAND, to six evaluations; $run is its process,
+# and its folder belongs to $owner where that is set.
 begin() {
   local runs=$1
   shift
-  "$@" "$KBEAM" run template --evaluations 6 --budget 1000s --seed 3 --dir "$runs" >run.txt 2>&1 &
+  mkdir -p "$runs"
+  cp -r "$begun/runs/." "$runs"
+  [ -z "${owner:-}" ] || chown -R "$owner" "$runs"
+  "$@" "$KBEAM" resume --dir "$runs" >run.txt 2>&1 &
   run=$!
 }
 # until_evaluated RUNS N: waits until N evaluations are recorded; the campaign must be alive.

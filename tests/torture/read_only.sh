@@ -4,14 +4,17 @@ chmod 755 .
 mkdir -m 777 cache runs
 mkdir -m 555 sealed
 as_user=()
-if [ "$(id -u)" -eq 0 ]; then as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups); fi  # root may write anywhere
+if [ "$(id -u)" -eq 0 ]; then  # root may write anywhere
+  as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  owner=65534:65534
+fi
 export XDG_CACHE_HOME=$work/cache
 expect 3 "${as_user[@]}" "$KBEAM" run template --evaluations 1 --dir sealed
 says "could not begin a run in .*sealed: Permission denied"
 says "make it writable, or choose another place with --dir"
 [ -z "$(ls sealed)" ] || fail "something was written"
 begin runs "${as_user[@]}"
-until_evaluated runs 2
+until_evaluated runs 3
 chmod 555 runs/*/
 ends 3
 says "could not write .*(report.html|attempts_log.md)"
