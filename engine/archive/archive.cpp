@@ -29,8 +29,9 @@
 namespace kbeam {
 namespace {
 
-constexpr std::array<std::string_view, 7> kTypedKinds{
-    "campaign", "idea", "candidate", "artifact", "evaluation", "decision", "clock_went_back"};
+constexpr std::array<std::string_view, 8> kTypedKinds{"campaign",  "fork",           "idea",
+                                                      "candidate", "artifact",       "evaluation",
+                                                      "decision",  "clock_went_back"};
 
 // Adjustments of a clock that is kept in step with others are smaller.
 constexpr std::int64_t kClockStepMs = 1000;
@@ -94,7 +95,23 @@ class SqliteArchive final : public Archive {
                    "the run was killed before it began; start it again in another folder"};
     ASSIGN_OR_RETURN(config_, campaign_config_from_json(campaign->value("config", Json())));
     ASSIGN_OR_RETURN(environment_, environment_from_json(campaign->value("environment", Json())));
+    ASSIGN_OR_RETURN(const std::optional<Json> fork, last_event("fork"));
+    if (!fork) return {};
+    ASSIGN_OR_RETURN(config_, campaign_config_from_json(fork->value("config", Json())));
     return {};
+  }
+
+  // In a copy of the parent's archive.
+  Result<void> start_fork(const ForkRequest& request) {
+    RETURN_IF_ERROR(load());
+    ASSIGN_OR_RETURN(const Tip tip, find_tip());
+    return append("fork", {Json{{"parent_run_id", config_.run_id},
+                                {"parent_folder", request.parent.parent_path().string()},
+                                {"parent_events", tip.sequence},
+                                {"parent_hash", tip.hash},
+                                {"who", request.who},
+                                {"config", to_json(request.config)}},
+                           {}});
   }
 
   Result<void> append_idea(const Idea& idea) override {
@@ -115,7 +132,7 @@ class SqliteArchive final : public Archive {
   Result<void> append_event(const std::string& kind, const Json& body) override {
     CHECK(std::ranges::find(kTypedKinds, kind) == kTypedKinds.end(),
           "this kind of event has an append function of its own");
-    return append(kind, {body, {}});
+    return append(kind, store_event(kind, body));
   }
 
   Result<void> together(const std::function<Result<void>()>& body) override {
@@ -186,6 +203,8 @@ class SqliteArchive final : public Archive {
     ASSIGN_OR_RETURN(Json body, parse_event(found.front()));
     return std::optional<Json>(std::move(body));
   }
+
+  Result<std::string> content(const std::string& hash) const override { return fetch_blob(hash); }
 
   Result<int> count_evaluations() const override {
     ASSIGN_OR_RETURN(const std::int64_t count,
@@ -437,6 +456,22 @@ Result<WriterLock> write_draft(const std::filesystem::path& draft, const Campaig
   return archive.give_back_lock();
 }
 
+// All of another archive at one moment, and what makes it a run of its own.
+Result<WriterLock> write_fork_draft(const std::filesystem::path& draft, const ForkRequest& request,
+                                    WriterLock lock) {
+  {
+    ASSIGN_OR_RETURN(const Database parent, Database::open(request.parent, OpenMode::read_only));
+    RETURN_IF_ERROR(require_current_schema(parent));
+    ASSIGN_OR_RETURN(Statement copy, parent.prepare("VACUUM INTO ?"));
+    RETURN_IF_ERROR(copy.bind(draft.string()).run());
+  }
+  ASSIGN_OR_RETURN(Database database, Database::open(draft, OpenMode::append));
+  RETURN_IF_ERROR(database.execute("PRAGMA synchronous = FULL"));
+  SqliteArchive archive(std::move(database), std::move(lock), nullptr);
+  RETURN_IF_ERROR(archive.start_fork(request));
+  return archive.give_back_lock();
+}
+
 void remove_draft(const std::filesystem::path& draft) {
   std::error_code ignored;
   for (const char* suffix : {"", "-wal", "-shm", "-journal"})
@@ -483,12 +518,11 @@ Result<std::unique_ptr<Archive>> open_locked(const std::filesystem::path& file,
   return std::unique_ptr<Archive>(std::move(archive));
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Archive>> Archive::create(const std::filesystem::path& file,
-                                                 const CampaignConfig& config,
-                                                 const Environment& environment,
-                                                 const ArchiveOptions& options) {
+// `write` makes a draft, which is renamed into place: whole or not at all.
+Result<std::unique_ptr<Archive>> begin_archive(
+    const std::filesystem::path& file,
+    const std::function<Result<WriterLock>(const std::filesystem::path&, WriterLock)>& write,
+    const std::function<Result<std::unique_ptr<Archive>>(WriterLock)>& open) {
   std::error_code trouble;
   const auto begin = [&]() -> Result<std::unique_ptr<Archive>> {
     ASSIGN_OR_RETURN(WriterLock taken, take_in_new_folder(file));
@@ -497,15 +531,38 @@ Result<std::unique_ptr<Archive>> Archive::create(const std::filesystem::path& fi
                    "the file is already there", "resume that run, or choose another --dir"};
     const std::filesystem::path draft = archive_draft(file);
     remove_draft(draft);  // of one who was killed here
-    Result<WriterLock> lock = write_draft(draft, config, environment, options, std::move(taken));
+    Result<WriterLock> lock = write(draft, std::move(taken));
     Result<void> made = lock.ok() ? rename_into_place(draft, file) : Result<void>(lock.error());
     remove_draft(draft);
     RETURN_IF_ERROR(made);
-    return open_locked(file, options, std::move(lock).value());
+    return open(std::move(lock).value());
   };
   Result<std::unique_ptr<Archive>> archive = begin();
   if (!archive.ok()) std::filesystem::remove(file.parent_path(), trouble);  // when it is empty
   return archive;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Archive>> Archive::create(const std::filesystem::path& file,
+                                                 const CampaignConfig& config,
+                                                 const Environment& environment,
+                                                 const ArchiveOptions& options) {
+  const auto write = [&](const std::filesystem::path& draft, WriterLock lock) {
+    return write_draft(draft, config, environment, options, std::move(lock));
+  };
+  return begin_archive(
+      file, write, [&](WriterLock lock) { return open_locked(file, options, std::move(lock)); });
+}
+
+Result<void> Archive::fork(const ForkRequest& request) {
+  const auto write = [&](const std::filesystem::path& draft, WriterLock lock) {
+    return write_fork_draft(draft, request, std::move(lock));
+  };
+  const auto opened = begin_archive(request.file, write, [&](WriterLock lock) {
+    return open_locked(request.file, {}, std::move(lock));
+  });
+  return opened.ok() ? Result<void>() : opened.error();
 }
 
 Result<std::unique_ptr<Archive>> Archive::open_for_append(const std::filesystem::path& file,

@@ -50,6 +50,14 @@ struct ArchiveOptions {
   int busy_timeout_ms = 10'000;  // how long another process's lock on the database is waited for
 };
 
+// A run that begins with all that another one has so far.
+struct ForkRequest {
+  std::filesystem::path parent;  // its archive; it may be running
+  std::filesystem::path file;    // of the new archive
+  CampaignConfig config;         // of the new run, from here on
+  std::string who;
+};
+
 class Archive {
  public:
   // The file appears whole, with its first event, or not at all; so does the folder that it is in.
@@ -57,6 +65,9 @@ class Archive {
                                                  const CampaignConfig& config,
                                                  const Environment& environment,
                                                  const ArchiveOptions& options = {});
+  // Likewise. The events of the parent stay as they are, ids and times and hashes; one event
+  // ("fork") follows, with the new configuration and where it comes from.
+  static Result<void> fork(const ForkRequest& request);
   static Result<std::unique_ptr<Archive>> open_for_append(const std::filesystem::path& file,
                                                           const ArchiveOptions& options = {});
   static Result<std::unique_ptr<Archive>> open_read_only(const std::filesystem::path& file);
@@ -74,6 +85,8 @@ class Archive {
   virtual Result<void> append_decision(const Decision& decision) = 0;
   virtual Result<void> append_event(const std::string& kind,
                                     const Json& body) = 0;  // any kind but those above
+  // Of a "model_request" the "prompt", of a "model_reply" the "text" is stored by content: read
+  // back, the body has "prompt_hash", "text_hash".
 
   // What `body` appends becomes durable together when this returns, or, when it or `body` fails or
   // the process is killed, not at all. Not nested.
@@ -93,6 +106,7 @@ class Archive {
   virtual Result<std::vector<AttemptRow>> attempts() const = 0;
   // The last event of `kind`, as the resumed loop and status need it.
   virtual Result<std::optional<Json>> last_event(const std::string& kind) const = 0;
+  virtual Result<std::string> content(const std::string& hash) const = 0;
   virtual Result<int> count_evaluations() const = 0;
 
   // Derives every table anew from the events; for tables that were damaged or edited.

@@ -64,6 +64,13 @@ Result<std::string> fetch_named(const Json& object, const std::string& name,
   return fetch(found->get<std::string>());
 }
 
+// The field of an event of this kind that is stored by content; empty: none.
+std::string text_field(const std::string& kind) {
+  if (kind == "model_request") return "prompt";
+  if (kind == "model_reply") return "text";
+  return {};
+}
+
 }  // namespace
 
 Blob make_blob(std::string bytes) {
@@ -91,6 +98,15 @@ Stored store_evaluation(const Evaluation& evaluation) {
   for (std::size_t i = 0; i < evaluation.measurements.size(); ++i)
     stored.blobs.push_back(move_out(stored.body["measurements"][i], "samples",
                                     encode_samples(evaluation.measurements[i].samples)));
+  return stored;
+}
+
+Stored store_event(const std::string& kind, Json body) {
+  Stored stored{std::move(body), {}};
+  const std::string field = text_field(kind);
+  if (field.empty() || !stored.body.contains(field)) return stored;
+  std::string text = stored.body[field].get<std::string>();
+  stored.blobs.push_back(move_out(stored.body, field, std::move(text)));
   return stored;
 }
 
@@ -127,6 +143,8 @@ std::vector<std::string> source_hashes(const Json& candidate_body) {
 std::vector<std::string> named_blobs(const std::string& kind, const Json& body) {
   if (kind == "candidate") return source_hashes(body);
   if (kind == "artifact") return {body.value("log_hash", std::string())};
+  if (const std::string field = text_field(kind); !field.empty())
+    return {body.value(field + "_hash", std::string())};
   std::vector<std::string> hashes;
   if (kind == "evaluation")
     for (const Json& measurement : body.value("measurements", Json::array()))

@@ -34,6 +34,8 @@ using FetchBlob = std::function<Result<std::string>(const std::string& hash)>;
 Stored store_candidate(const Candidate& candidate);
 Stored store_artifact(const std::string& candidate_id, const Artifact& artifact);
 Stored store_evaluation(const Evaluation& evaluation);
+// Of any other kind: what was said to a model and what it said move out, the rest stays.
+Stored store_event(const std::string& kind, Json body);
 
 Result<Candidate> restore_candidate(Json body, const FetchBlob& fetch);
 Result<Evaluation> restore_evaluation(Json body, const FetchBlob& fetch);

@@ -20,9 +20,10 @@ Result<CampaignSearch> make_search(const Problem& problem, const CampaignConfig&
   CampaignSearch made;
   std::vector<Sketch> sketches;
   for (const SketchFile& file : loaded.sketches) {
-    if (target_of_file(file.path) != campaign.target) continue;
+    if (target_of_file(file.path) != campaign.target || !asks_builtin(campaign)) continue;
     sketches.push_back(make_sketch({file.idea, file.source, file.path.filename().string()}));
     made.ideas.push_back(file.idea);
+    made.sources.push_back(file.source);
   }
   SearchConfig config;
   config.seed = campaign.seed;
@@ -31,6 +32,16 @@ Result<CampaignSearch> make_search(const Problem& problem, const CampaignConfig&
   for (const auto& [name, value] : regime_points(problem)) config.cases.push_back(name);
   made.search = Search::make(config, std::move(sketches));
   return made;
+}
+
+bool asks_builtin(const CampaignConfig& config) {
+  std::string_view rest = config.proposer;
+  for (;;) {
+    const std::size_t end = rest.find(kBetweenProposers);
+    if (rest.substr(0, end) == "builtin") return true;
+    if (end == std::string_view::npos) return false;
+    rest.remove_prefix(end + kBetweenProposers.size());
+  }
 }
 
 Sketch make_sketch(const Submission& submission) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -18,10 +20,15 @@ namespace kbeam {
 inline constexpr int kBuildsAhead = 2;
 
 struct CampaignSearch {
-  std::vector<Idea> ideas;  // of the problem's sketches for this target
+  std::vector<Idea> ideas;  // of the problem's sketches for this target, where they are asked for
+  std::vector<std::string> sources;  // theirs
   std::unique_ptr<Search> search;
 };
 Result<CampaignSearch> make_search(const Problem& problem, const CampaignConfig& config);
+
+// CampaignConfig::proposer names them with this between.
+inline constexpr std::string_view kBetweenProposers = " + ";
+bool asks_builtin(const CampaignConfig& config);
 
 Sketch make_sketch(const Submission& submission);
 

@@ -17,9 +17,12 @@
 #include "loop/build_queue.h"
 #include "loop/campaign_log.h"
 #include "loop/campaign_search.h"
+#include "loop/challenges.h"
 #include "loop/goal.h"
 #include "loop/inbox.h"
 #include "loop/promotion.h"
+#include "loop/proposal_context.h"
+#include "loop/proposals.h"
 #include "loop/summary.h"
 #include "loop/target_tools.h"
 #include "model/json_forms.h"
@@ -94,20 +97,14 @@ class Campaign {
   double promotion_reserve_s() const;
   double promotion_most_s() const;
   Result<void> take_inbox();
+  Result<void> take_proposals();
+  bool wait_for_proposals();
   void fill_pipeline();
   Result<void> attempt(const BuiltCandidate& built);
   Evaluation judge_candidate(const BuiltCandidate& built);
   Result<void> settle_challenges();
   Evaluation measured(const CompareRequest& request);
   Result<void> settle(const Candidate& candidate, const std::vector<Case>& cases);
-  struct Settlement {  // of a challenge on one case
-    Champion champion;
-    bool crowned = false;
-    std::string why;
-  };
-  std::vector<Settlement> decide_challenges(const Candidate& candidate,
-                                            const std::vector<Case>& cases,
-                                            const Evaluation& evaluation) const;
   void tell_progress();
   std::optional<Candidate> assemble_winner(const Bans& bans) const;
   bool ban_what_failed(const Candidate& portfolio, Bans& bans) const;
@@ -144,6 +141,10 @@ class Campaign {
 
   TargetTools tools_;
   std::unique_ptr<BuildQueue> builds_;
+  NewsBell bell_;  // rung by proposers, so it outlives them
+  std::unique_ptr<ProposalPump> pump_;
+  AttemptMemory memory_;  // what proposers are told of
+  bool idle_ = false;     // nothing to do but wait for them
   std::unique_ptr<CampaignLog> log_;
   std::unique_ptr<Search> search_;
   Environment environment_;
@@ -220,6 +221,9 @@ Result<void> Campaign::open_tools() {
   ASSIGN_OR_RETURN(goal_, Goal::parse(setup_.config.goal, cases, baselines));
   // Made before the pin below: builds may use every CPU, at idle priority.
   builds_ = std::make_unique<BuildQueue>(*tools_.compiler, setup_.problem.compile_flags, meter_);
+  ASSIGN_OR_RETURN(auto proposers, setup_.make_proposers(bell_));
+  pump_ = std::make_unique<ProposalPump>(std::move(proposers), setup_.config.budget,
+                                         setup_.config.target);
   // The judge keeps one CPU and candidates get another, so that neither waits for the other
   // (decision 0003).
   pin_this_thread(setup_.config.judge_cpu);
@@ -243,10 +247,14 @@ Result<void> Campaign::open_archive() {
   search_ = std::move(made.search);
   const Result<void> kept = log_->archive().together([&]() -> Result<void> {
     for (const Idea& idea : made.ideas) RETURN_IF_ERROR(log_->archive().append_idea(idea));
-    return {};
+    return resumed ? Result<void>()
+                   : log_->archive().append_event("proposers", {{"settings", setup_.proposers}});
   });
   RETURN_IF_ERROR(kept);
+  for (const std::string& source : made.sources) pump_->note_source(source);
+  RETURN_IF_ERROR(memory_.restore(log_->archive()));
   if (resumed) {
+    RETURN_IF_ERROR(pump_->restore(*log_));
     inbox_.take_stop();  // one that was meant for the run before
     ASSIGN_OR_RETURN(history_, log_->replay(*search_, make_sketch));
     objects_seen_ = history_.objects_seen;
@@ -304,6 +312,7 @@ double Campaign::promotion_reserve_s() const {
 StopReason Campaign::stop_reason() {
   const Budget& budget = setup_.config.budget;
   if (interrupted_ || inbox_.take_stop()) return StopReason::asked_to_stop;
+  if (const auto spent = pump_->spent(idle_)) return *spent;
   if (budget.evaluations > 0 && history_.evaluations >= budget.evaluations)
     return StopReason::budget_evaluations;
   if (budget.wall_s > 0 && used_s() >= budget.wall_s - promotion_reserve_s())
@@ -317,11 +326,14 @@ Result<void> Campaign::search_until_stopped() {
   RETURN_IF_ERROR(settle_challenges());  // that a killed run left open
   while ((stop_reason_ = stop_reason()) == StopReason::running) {
     RETURN_IF_ERROR(take_inbox());
+    RETURN_IF_ERROR(take_proposals());
     fill_pipeline();
     if (builds_->in_flight() == 0) {
+      if (wait_for_proposals()) continue;
       stop_reason_ = StopReason::exhausted;
       break;
     }
+    idle_ = false;
     RETURN_IF_ERROR(attempt(builds_->pop()));
     const double before_s = meter_.wall_s();
     RETURN_IF_ERROR(settle_challenges());
@@ -329,7 +341,35 @@ Result<void> Campaign::search_until_stopped() {
     tell_progress();
   }
   search_ended_s_ = meter_.wall_s();
+  RETURN_IF_ERROR(pump_->close(*log_, {history_.evaluations, idle_}));
   return log_->families(search_->families());
+}
+
+Result<void> Campaign::take_proposals() {
+  const auto context = [this] {
+    return make_context({.problem = setup_.problem,
+                         .target = setup_.config.target,
+                         .search = *search_,
+                         .baseline = baseline_,
+                         .memory = memory_,
+                         .evaluations = history_.evaluations});
+  };
+  const auto add = [this](Sketch sketch) {
+    memory_.note_idea(sketch.idea);
+    search_->add(std::move(sketch));
+  };
+  return pump_->take(*log_, {context, add, &progress_}, {history_.evaluations, idle_});
+}
+
+// False when nobody will bring anything. A model at work is no overhead of the engine.
+bool Campaign::wait_for_proposals() {
+  constexpr double kLookAgain = 0.2;  // at the inbox and the budget
+  idle_ = true;
+  if (pump_->spent(idle_)) return true;
+  if (!pump_->may_bring_more()) return false;
+  const ActivityMeter::Span busy(meter_);
+  bell_.wait(kLookAgain);
+  return true;
 }
 
 Result<void> Campaign::take_inbox() {
@@ -492,6 +532,11 @@ Result<void> Campaign::attempt(const BuiltCandidate& built) {
   });
   RETURN_IF_ERROR(kept);
   observations_[built.candidate.id] = observation;
+  std::map<std::string, double> to_beat;
+  for (const Champion& champion : search_->champions())
+    to_beat[champion.case_name] = champion.speedup;
+  pump_->judged(built, evaluation, observation.speedup, to_beat);
+  memory_.note(built.candidate, evaluation, observation.speedup);
   search_->tell(observation);
   ++history_.evaluations;
   if (blame_of(observation.verdict) == Blame::candidate) ++history_.rejects[observation.verdict];
@@ -548,7 +593,8 @@ Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case
     history_.challenges -= static_cast<int>(cases.size());
   evaluation.id = log_->next_evaluation_id();
   note_reference_speedups(evaluation);
-  const std::vector<Settlement> settled = decide_challenges(candidate, cases, evaluation);
+  const std::vector<Settlement> settled =
+      settle_cases(candidate, cases, evaluation, search_->champions());
   // Together: a killed run settles all cases of a confirmation or none.
   const Result<void> kept = log_->archive().together([&]() -> Result<void> {
     RETURN_IF_ERROR(log_->confirmation(evaluation));
@@ -571,43 +617,6 @@ Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case
                                 baseline_.name));
   }
   return {};
-}
-
-// What one confirmation says of each case. Nothing when the engine failed: that is no evidence.
-std::vector<Campaign::Settlement> Campaign::decide_challenges(const Candidate& candidate,
-                                                              const std::vector<Case>& cases,
-                                                              const Evaluation& evaluation) const {
-  std::vector<Settlement> settled;
-  if (evaluation.verdict == Verdict::engine_failed) return settled;
-  for (const Case& the_case : cases) {
-    Settlement& one = settled.emplace_back();
-    one.champion = {
-        .case_name = the_case.name, .candidate_id = candidate.id, .family = candidate.family};
-    const auto found = std::find_if(
-        evaluation.measurements.begin(), evaluation.measurements.end(),
-        [&](const Measurement& measurement) { return measurement.case_name == the_case.name; });
-    if (found == evaluation.measurements.end()) {
-      one.why = evaluation.reason;
-      continue;
-    }
-    const PairedSummary& summary = found->summary;
-    one.crowned = summary.comparison == Comparison::faster;
-    if (!one.crowned) {
-      one.why =
-          fmt::format("{} {:.3f}x [{:.3f}, {:.3f}] against the champion",
-                      to_string(summary.comparison), summary.speedup, summary.low, summary.high);
-      continue;
-    }
-    const double scale = reference_speedup(the_case.name);
-    one.champion.speedup = summary.speedup * scale;
-    one.champion.low = summary.low * scale;
-    one.champion.high = summary.high * scale;
-    for (const Champion& before : search_->champions())
-      if (before.case_name == the_case.name) one.champion.version = before.version + 1;
-    one.why = fmt::format("{}: {:.3f}x [{:.3f}, {:.3f}] the champion before", evaluation.id,
-                          summary.speedup, summary.low, summary.high);
-  }
-  return settled;
 }
 
 void Campaign::tell_progress() {

@@ -4,8 +4,11 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/files.h"
 #include "base/json.h"
@@ -13,6 +16,7 @@
 #include "loop/progress.h"
 #include "model/campaign.h"
 #include "model/problem.h"
+#include "propose/proposer.h"
 
 namespace kbeam {
 
@@ -23,6 +27,11 @@ struct CampaignSetup {
   std::string grade;                 // one of the problem's
   std::filesystem::path run_folder;  // holds archive.sqlite, inbox/, report.html, attempts_log.md
   std::filesystem::path cache;       // compiled candidates, shared by all runs
+  // Whom to ask beside the problem's own ideas, as settings (recorded, so that a resumed run asks
+  // the same) and ready to be asked; called once, before any thread is pinned.
+  Json proposers = Json::array();
+  std::function<Result<std::vector<std::unique_ptr<Proposer>>>(NewsBell&)> make_proposers =
+      [](NewsBell&) { return std::vector<std::unique_ptr<Proposer>>(); };
 };
 
 struct CampaignOutcome {

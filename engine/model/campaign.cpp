@@ -22,6 +22,10 @@ std::string_view to_string(StopReason reason) {
       return "budget_wall";
     case StopReason::budget_evaluations:
       return "budget_evaluations";
+    case StopReason::budget_tokens:
+      return "budget_tokens";
+    case StopReason::budget_money:
+      return "budget_money";
     case StopReason::goal_met:
       return "goal_met";
     case StopReason::asked_to_stop:

@@ -24,9 +24,11 @@ struct Environment {
   std::map<std::string, std::string> libraries;  // "openblas" -> "0.3.21 SkylakeX"
 };
 
-struct Budget {
-  double wall_s = 0;    // 0: no limit
-  int evaluations = 0;  // 0: no limit
+struct Budget {  // 0: no limit
+  double wall_s = 0;
+  int evaluations = 0;
+  std::int64_t tokens = 0;  // of language models, in and out
+  double money = 0;         // in the currency of the models' prices
 };
 
 struct CampaignConfig {
@@ -79,6 +81,8 @@ enum class StopReason {
   running,
   budget_wall,
   budget_evaluations,
+  budget_tokens,
+  budget_money,
   goal_met,
   asked_to_stop,
   exhausted,

@@ -156,6 +156,8 @@ static void walk(auto& visit, Is<Environment> auto& environment) {
 static void walk(auto& visit, Is<Budget> auto& budget) {
   visit("wall_s", budget.wall_s);
   visit("evaluations", budget.evaluations);
+  visit("tokens", budget.tokens);
+  visit("money", budget.money);
 }
 
 static void walk(auto& visit, Is<CampaignConfig> auto& config) {
@@ -295,8 +297,15 @@ Result<Evaluation> evaluation_from_json(const Json& json) {
 Result<Environment> environment_from_json(const Json& json) {
   return read_noun<Environment>(json, "an environment");
 }
+// Records from before models could be asked have no budget for them.
 Result<CampaignConfig> campaign_config_from_json(const Json& json) {
-  return read_noun<CampaignConfig>(json, "a campaign");
+  const auto budget = json.is_object() ? json.find("budget") : json.end();
+  if (budget == json.end() || !budget->is_object() || budget->contains("tokens"))
+    return read_noun<CampaignConfig>(json, "a campaign");
+  Json complete = json;
+  complete["budget"]["tokens"] = 0;
+  complete["budget"]["money"] = 0.0;
+  return read_noun<CampaignConfig>(complete, "a campaign");
 }
 Result<FamilyState> family_from_json(const Json& json) {
   return read_noun<FamilyState>(json, "a family");
