@@ -120,6 +120,7 @@ Result<void> ProposalPump::restore(CampaignLog& log) {
     ReplyRecord lost{.request_id = id,
                      .model = body.value("model", ""),
                      .step = body.value("step", ""),
+                     .by_connection = true,
                      .detail = "kbeam ended while it was under way"};
     lost.usage = prompt_only({.tokens_in = body.value("most_tokens_in", std::int64_t{0})});
     RETURN_IF_ERROR(write_reply(log, body.value("proposer", ""), lost, Moment{}));
@@ -184,6 +185,7 @@ Result<void> ProposalPump::request(CampaignLog& log, std::size_t proposer,
                         .model = record.model,
                         .step = record.step,
                         .outcome = ReplyOutcome::not_allowed,
+                        .by_connection = true,
                         .detail = std::string(to_string(*budget)),
                         .attempts = 0},
                        moment);
@@ -215,6 +217,7 @@ Result<void> ProposalPump::write_reply(CampaignLog& log, const std::string& prop
             {"model", record.model},
             {"step", record.step},
             {"outcome", std::string(to_string(record.outcome))},
+            {"by_connection", record.by_connection},
             {"detail", record.detail},
             {"latency_s", record.latency_s},
             {"attempts", record.attempts},
@@ -299,6 +302,7 @@ Result<void> ProposalPump::close(CampaignLog& log, const Moment& moment) {
                           .model = open.record.model,
                           .step = open.record.step,
                           .outcome = ReplyOutcome::cancelled,
+                          .by_connection = true,
                           .detail = "the campaign ended first"};
     cancelled.usage = prompt_only(open.record.most);
     RETURN_IF_ERROR(write_reply(log, open.proposer, cancelled, moment));

@@ -123,8 +123,9 @@ struct ReplyRecord {
   std::string model;
   std::string step;
   ReplyOutcome outcome = ReplyOutcome::lost;
-  std::string detail;  // one sentence where the word does not say all
-  std::string text;    // as it came, keys redacted, bounded
+  bool by_connection = false;  // the outcome is not in the text: a replay has to take it from here
+  std::string detail;          // one sentence where the word does not say all
+  std::string text;            // as it came, keys redacted, bounded
   Usage usage;
   double latency_s = 0;
   int attempts = 1;                   // requests sent, retries included
