@@ -164,6 +164,45 @@ TEST_F(ArchiveTest, GivesBackWhatWasAppendedAfterReopening) {
   EXPECT_TRUE(archive->verify().ok());
 }
 
+TEST_F(ArchiveTest, AForkBeginsWithAllThatItsParentHas) {
+  const auto parent = create();  // running: its writer is at work
+  fill(*parent, 2);
+  const std::vector<Event> before = parent->events().value();
+  CampaignConfig config = config_;
+  config.run_id = "another";
+  config.budget.evaluations = 77;
+  const fs::path file = folder_ / "forks" / "another" / "archive.sqlite";
+  ASSERT_TRUE(Archive::fork({file_, file, config, "a tester"}).ok());
+  ASSERT_TRUE(parent->append_idea(make_idea(7)).ok());  // the parent goes on alone
+  const auto fork = Archive::open_for_append(file).value();
+  EXPECT_EQ(fork->config().run_id, "another");
+  EXPECT_EQ(fork->config().budget.evaluations, 77);
+  const std::vector<Event> events = fork->events().value();
+  ASSERT_EQ(events.size(), before.size() + 1);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(events[i].body, before[i].body);
+    EXPECT_EQ(events[i].unix_ms, before[i].unix_ms);
+  }
+  const Json origin = fork->last_event("fork").value().value();
+  EXPECT_EQ(origin["parent_run_id"], config_.run_id);
+  EXPECT_EQ(origin["parent_events"], before.size());
+  EXPECT_EQ(origin["who"], "a tester");
+  EXPECT_EQ(fork->candidates().value().size(), 2u);
+  EXPECT_EQ(fork->evaluations().value().size(), 2u);
+  EXPECT_TRUE(fork->verify().ok());
+  EXPECT_TRUE(fork->append_event("phase", {{"number", 9}}).ok());
+  EXPECT_EQ(parent->config().run_id, config_.run_id);
+}
+
+TEST_F(ArchiveTest, AForkAppearsWholeOrNotAtAll) {
+  create();
+  EXPECT_FALSE(Archive::fork({file_, file_, config_, "onto itself"}).ok());
+  EXPECT_TRUE(Archive::open_read_only(file_)->get()->verify().ok());
+  const fs::path nowhere = folder_ / "no" / "archive.sqlite";
+  EXPECT_FALSE(Archive::fork({folder_ / "missing.sqlite", nowhere, config_, "of nothing"}).ok());
+  EXPECT_FALSE(fs::exists(nowhere));
+}
+
 TEST_F(ArchiveTest, EventsAreNumberedWithoutGapsAndKeepTheirOrder) {
   fill(*create(), 1);
   const auto archive = Archive::open_read_only(file_).value();

@@ -62,9 +62,15 @@ BeamFamily& Beam::family(const std::string& name) {
   return families_.back();
 }
 
+const BeamFamily* Beam::find(const std::string& name) const {
+  const auto found = std::find_if(families_.begin(), families_.end(),
+                                  [&](const BeamFamily& f) { return f.state.name == name; });
+  return found == families_.end() ? nullptr : &*found;
+}
+
 bool Beam::can_ask(const BeamFamily& family) const {
   if (family.state.retired || family.exhausted) return false;
-  const bool nothing_accepted = family.state.accepted == 0 && !family.revived;
+  const bool nothing_accepted = family.state.accepted == 0 && !family.never_judged();
   return !nothing_accepted ||
          family.state.evaluations + family.in_flight < config_.trials_when_wrong;
 }
@@ -146,7 +152,7 @@ void Beam::judge(const Standings& standings) {
   retire_wrong();
   for (BeamFamily& family : families_) {
     // A setting that was in flight when its family was given up may have worked.
-    if (family.state.retired && family.never_worked && family.state.accepted > 0)
+    if (family.state.retired && family.never_worked && !family.dropped && family.state.accepted > 0)
       bring_back(family, "a setting that was still being evaluated was accepted");
     if (!family.state.retired) assign_role(family, standings);
   }
@@ -170,7 +176,8 @@ void Beam::assign_role(BeamFamily& family, const Standings& standings) const {
 void Beam::retire_wrong() {
   for (BeamFamily& family : families_) {
     const bool enough = family.exhausted || family.state.evaluations >= config_.trials_when_wrong;
-    if (family.state.retired || family.revived || family.state.accepted > 0 || family.in_flight > 0)
+    if (family.state.retired || family.never_judged() || family.state.accepted > 0 ||
+        family.in_flight > 0)
       continue;
     if (family.state.evaluations == 0 || !enough) continue;
     retire(family, fmt::format("none of {} settings was accepted: {}", family.state.evaluations,
@@ -183,7 +190,8 @@ void Beam::retire_slow(const Standings& standings) {
     BeamFamily* slowest = nullptr;
     for (BeamFamily& family : families_) {
       const FamilyState& state = family.state;
-      if (state.retired || family.revived || state.accepted == 0 || state.role == Role::exploit)
+      if (state.retired || family.never_judged() || state.accepted == 0 ||
+          state.role == Role::exploit)
         continue;
       if (!judged(family)) continue;
       const double reach = reach_after(state.evaluations, config_.trials_before_judgement);
@@ -205,11 +213,26 @@ void Beam::retire(BeamFamily& family, std::string why) {
   family.state.retired_why = std::move(why);
 }
 
+void Beam::drop(BeamFamily& family, const std::string& why) {
+  family.dropped = true;
+  family.is_protected = false;
+  family.state.retired = true;
+  family.state.retired_why = why;
+  notices_.push_back({"dropped family " + family.state.name, family.state.name, why});
+}
+
+void Beam::protect(BeamFamily& family, const std::string& why) {
+  family.dropped = false;
+  family.is_protected = true;
+  if (family.state.retired) bring_back(family, why);
+  notices_.push_back({"protected family " + family.state.name, family.state.name, why});
+}
+
 // The retired family that came furthest, and of those that never worked the first.
 bool Beam::revive() {
   BeamFamily* furthest = nullptr;
   for (BeamFamily& family : families_) {
-    if (family.drained || family.revived) continue;
+    if (family.drained || family.revived || family.dropped) continue;
     if (!furthest || family.state.best_speedup > furthest->state.best_speedup) furthest = &family;
   }
   if (!furthest) return false;

@@ -20,7 +20,11 @@ struct BeamFamily {
   bool drained = false;       // no setting left at all
   bool never_worked = false;  // why it is retired
   bool revived = false;       // came back because nothing else was left: never judged again
+  bool dropped = false;       // by whoever steers: stays away whatever is left
+  bool is_protected = false;  // by whoever steers: never retired
   std::map<Verdict, int> failures;
+
+  bool never_judged() const { return revived || is_protected; }
 };
 
 // Where the regimes stand: the speed-up to beat and who holds it.
@@ -42,11 +46,16 @@ class Beam {
   explicit Beam(const SearchConfig& config) : config_(config) {}
 
   BeamFamily& family(const std::string& name);  // made when new
+  const BeamFamily* find(const std::string& name) const;
   const std::deque<BeamFamily>& families() const { return families_; }
 
   // Nothing when no family can be asked.
   std::optional<Slot> choose_slot();
   void spend(const Slot& slot);
+
+  // What whoever steers says of a family; the later word counts.
+  void drop(BeamFamily& family, const std::string& why);
+  void protect(BeamFamily& family, const std::string& why);
   bool can_ask(const BeamFamily& family) const;
 
   // After every change of what is known: gives roles, retires.

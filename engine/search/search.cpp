@@ -57,6 +57,9 @@ class BeamSearch final : public Search {
   void refuse(const std::string& case_name, const std::string& candidate_id,
               const std::string& why) override;
 
+  bool drop(const std::string& family, const std::string& why) override;
+  bool protect(const std::string& family, const std::string& why) override;
+
   std::vector<Notice> notices() override { return beam_.take_notices(); }
   std::vector<FamilyState> families() const override;
   std::vector<Champion> champions() const override { return board_.in_order(config_.cases); }
@@ -69,6 +72,10 @@ class BeamSearch final : public Search {
   std::size_t find_sketch(const std::string& source) const;
   void put_one_of_each_family_first();
   bool opening() const;
+  bool is_dropped(std::size_t sketch) const {
+    const BeamFamily* const family = beam_.find(family_of(sketch));
+    return family != nullptr && family->dropped;
+  }
   const std::string& family_of(std::size_t sketch) const {
     return sketches_[sketch].sketch().idea.family;
   }
@@ -137,8 +144,9 @@ void BeamSearch::put_one_of_each_family_first() {
 }
 
 bool BeamSearch::opening() const {
-  return std::any_of(untried_.begin(), untried_.end(),
-                     [&](std::size_t sketch) { return sketch < opening_sketches_; });
+  return std::any_of(untried_.begin(), untried_.end(), [&](std::size_t sketch) {
+    return sketch < opening_sketches_ && !is_dropped(sketch);
+  });
 }
 
 void BeamSearch::update_open(const std::string& family_name) {
@@ -150,7 +158,7 @@ void BeamSearch::update_open(const std::string& family_name) {
     family.drained = family.drained && sketches_[i].exhausted();
     family.exhausted = family.exhausted && is_closed(sketches_[i], config_);
   }
-  if (family.revived) family.exhausted = family.drained;
+  if (family.never_judged()) family.exhausted = family.drained;
 }
 
 // ---- asking
@@ -168,9 +176,12 @@ std::optional<Proposal> BeamSearch::propose() {
 }
 
 std::optional<Proposal> BeamSearch::propose_untried() {
-  while (!untried_.empty()) {
-    const std::size_t sketch = untried_.front();
-    untried_.pop_front();
+  for (;;) {
+    const auto next = std::find_if(untried_.begin(), untried_.end(),
+                                   [&](std::size_t sketch) { return !is_dropped(sketch); });
+    if (next == untried_.end()) return std::nullopt;
+    const std::size_t sketch = *next;
+    untried_.erase(next);
     const auto suggestion = sketches_[sketch].suggest_default();
     if (!suggestion) {
       update_open(family_of(sketch));
@@ -181,7 +192,6 @@ std::optional<Proposal> BeamSearch::propose_untried() {
     proposal.why = fmt::format("first look at family {}", family_of(sketch));
     return register_proposal(std::move(proposal), sketch, suggestion->knobs);
   }
-  return std::nullopt;
 }
 
 std::optional<Proposal> BeamSearch::propose_in(const Slot& slot) {
@@ -472,6 +482,21 @@ void BeamSearch::correct(const std::string& candidate_id, const std::string& cas
   record.mean = geometric_mean(record);
   sketches_[record.sketch].correct(record.knobs, case_name, speedup);
   refresh_best(beam_.family(family_of(record.sketch)).state);
+}
+
+// ---- steering
+
+bool BeamSearch::drop(const std::string& family, const std::string& why) {
+  if (beam_.find(family) == nullptr) return false;
+  beam_.drop(beam_.family(family), why);
+  return true;
+}
+
+bool BeamSearch::protect(const std::string& family, const std::string& why) {
+  if (beam_.find(family) == nullptr) return false;
+  beam_.protect(beam_.family(family), why);
+  update_open(family);
+  return true;
 }
 
 // ---- what is known

@@ -89,7 +89,13 @@ class Search {
   virtual void refuse(const std::string& case_name, const std::string& candidate_id,
                       const std::string& why) = 0;
 
-  // What the search did by itself since the last call, for the decision log.
+  // What whoever steers says of a family; the later word counts. A dropped family is asked for
+  // nothing more and never comes back by itself; what was measured of it, champions too, stays. A
+  // protected one is never retired, and comes back if it was. False: there is no such family.
+  virtual bool drop(const std::string& family, const std::string& why) = 0;
+  virtual bool protect(const std::string& family, const std::string& why) = 0;
+
+  // What the search did since the last call, for the decision log.
   struct Notice {
     std::string what;     // "retired family recursive"
     std::string subject;  // the family

@@ -37,7 +37,7 @@ std::vector<std::size_t> open_sketches(const Slot& slot, const SearchView& view)
     for (std::size_t i = 0; i < view.sketches.size(); ++i) {
       const SketchTuning& sketch = view.sketches[i];
       if (family_of(sketch) != family.state.name) continue;
-      if (!(family.revived ? sketch.exhausted() : is_closed(sketch, view.config)))
+      if (!(family.never_judged() ? sketch.exhausted() : is_closed(sketch, view.config)))
         open.push_back(i);
     }
   }
