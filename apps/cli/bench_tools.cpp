@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/affinity.h"
 #include "base/spelling.h"
@@ -62,6 +63,21 @@ Result<Problem> open_problem(const std::string& named, const Home& home,
                  fmt::format("it is for {}", fmt::join(loaded.problem.targets, ", ")),
                  "choose another --target; docs/problem.md says how a problem gets one"};
   return for_target(loaded.problem, target);
+}
+
+Result<Problem> problem_of_run(const CampaignConfig& recorded, const Options& options,
+                               const Home& home) {
+  if (options.has("--problem"))
+    return open_problem(options.get("--problem"), home, recorded.target);
+  std::error_code trouble;
+  const std::filesystem::path folder =
+      std::filesystem::weakly_canonical(recorded.problem_folder, trouble);
+  if (trouble || folder.parent_path() != std::filesystem::weakly_canonical(home.problems, trouble))
+    return Error{ErrorCode::bad_input, "open the problem of run " + recorded.run_id,
+                 "the archive names " + recorded.problem_folder +
+                     ", which is no problem of this installation, and its code would run here",
+                 "if you trust that folder, say so: --problem " + recorded.problem_folder};
+  return open_problem(folder.string(), home, recorded.target);
 }
 
 Result<std::string> choose_grade(const Problem& problem, const std::string& named) {
@@ -145,9 +161,11 @@ Result<std::unique_ptr<BenchTools>> open_bench_tools(const BenchRequest& request
                    .candidate_cpus = share_cpus().candidates,
                    .builds_cancelled = {},
                    .give_up = {},
-                   .on_lock_wait = [](const std::string& holder) {
-                     fmt::print(stderr, "waiting for the timing lock of this machine, held by {}\n",
-                                holder);
+                   .on_lock_wait = [said = std::string()](const std::string& holder) mutable {
+                     if (std::exchange(said, holder) != holder)  // once a holder
+                       fmt::print(stderr,
+                                  "waiting for the timing lock of this machine, held by {}\n",
+                                  holder);
                    }}));
   tools->meter = std::make_unique<ActivityMeter>(tools->clock);
   tools->builds = std::make_unique<BuildQueue>(*tools->target.compiler,

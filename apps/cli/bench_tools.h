@@ -15,6 +15,7 @@
 #include "loop/activity.h"
 #include "loop/build_queue.h"
 #include "loop/target_tools.h"
+#include "model/campaign.h"
 #include "model/problem.h"
 
 namespace kbeam::cli {
@@ -30,6 +31,11 @@ Result<std::uint64_t> parse_number(const std::string& text, const std::string& o
 // A folder or a name, as `target` sees it; every mistake in problem.toml comes back in one error.
 Result<Problem> open_problem(const std::string& named, const Home& home,
                              const std::string& target = "cpu");
+// The problem of a recorded run, whose code is about to be built and run here. A run folder may come
+// from anybody, so its archive is believed only where it names a problem of this installation;
+// another folder has to be named now, with --problem.
+Result<Problem> problem_of_run(const CampaignConfig& recorded, const Options& options,
+                               const Home& home);
 // The named grade of the problem, its default when empty.
 Result<std::string> choose_grade(const Problem& problem, const std::string& named);
 

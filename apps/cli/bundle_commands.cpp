@@ -199,7 +199,9 @@ Result<Source> source_from_run(const Options& options) {
   if (config.target != "cuda")
     return Error{ErrorCode::bad_input, "bundle run " + config.run_id,
                  "its candidates are for " + config.target, "only CUDA work is carried"};
-  source.problem = config.problem_folder;
+  ASSIGN_OR_RETURN(const Home home, find_home());
+  ASSIGN_OR_RETURN(const Problem problem, problem_of_run(config, options, home));
+  source.problem = problem.folder.string();
   std::vector<std::string> wanted = options.all("--candidate");
   ASSIGN_OR_RETURN(std::vector<Candidate> candidates, archive->candidates());
   if (wanted.empty()) {

@@ -22,7 +22,7 @@ Result<std::int64_t> parse_size(const std::string& text) {
                                                   {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
   for (const auto& [name, bytes] : units)
     if (unit == name) scale = bytes;
-  if (trouble != std::errc() || scale == 0 || number < 0 || number * scale > 1e18)
+  if (trouble != std::errc() || scale == 0 || !(number >= 0 && number * scale <= 1e18))
     return Error{ErrorCode::bad_input, "read --keep", "'" + text + "' is no size",
                  "write for instance 20GB or 500MB"};
   return static_cast<std::int64_t>(number * scale);

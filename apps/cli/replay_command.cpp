@@ -22,7 +22,11 @@ Result<Replay> replay(const Options& options) {
     ASSIGN_OR_RETURN(const auto archive, Archive::open_read_only(folder / "archive.sqlite"));
     config = archive->config();
   }
-  ASSIGN_OR_RETURN(const Problem problem, open_problem(config.problem_folder, home, config.target));
+  if (folder.filename() != config.run_id)
+    return Error{ErrorCode::corrupt, "replay run " + folder.filename().string(),
+                 "its archive is that of run " + config.run_id,
+                 "put every archive back into the folder of its own name"};
+  ASSIGN_OR_RETURN(const Problem problem, problem_of_run(config, options, home));
   const CpuShare cpus = share_cpus();
   TerminalProgress progress(options.json() ? stderr : stdout);
   return replay_run({.problem = problem,

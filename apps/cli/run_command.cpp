@@ -174,8 +174,7 @@ int resume_command(const Options& options) {
     resumed.config = archive->config();
     resumed.grade = resumed.config.grade;
     ASSIGN_OR_RETURN(resumed.home, find_home());
-    ASSIGN_OR_RETURN(resumed.problem, open_problem(resumed.config.problem_folder, resumed.home,
-                                                   resumed.config.target));
+    ASSIGN_OR_RETURN(resumed.problem, problem_of_run(resumed.config, options, resumed.home));
     if (resumed.problem.content_hash != resumed.config.problem_hash)
       return Error{ErrorCode::bad_input, "resume " + resumed.config.run_id,
                    "problem " + resumed.problem.name + " has changed since the run began",

@@ -10,7 +10,6 @@
 
 #include "base/defence.h"
 #include "runner/fault_report.h"
-#include "target/cpu/poison.h"
 
 namespace kbeam::runner {
 namespace {
@@ -21,7 +20,6 @@ using control::Region;
 using control::Status;
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kScratchGuard = 1 << 20;  // address space only
 constexpr char kEntryName[] = "kbeam_candidate_plan";
 constexpr int kPopulateRead =
     22;  // MADV_POPULATE_*: Linux 5.14; older kernels fault pages in at first use
@@ -29,11 +27,6 @@ constexpr int kPopulateWrite = 23;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
-}
-
-// Memory around what a candidate was given.
-int outside() {
-  return defence_is_on(Defence::page_protection) ? PROT_NONE : PROT_READ | PROT_WRITE;
 }
 
 std::string name_of(const char (&name)[control::kNameBytes]) {
@@ -46,10 +39,16 @@ int input_access() {
   return defence_is_on(Defence::read_only_inputs) ? PROT_READ : PROT_READ | PROT_WRITE;
 }
 
+int outside_access() {
+  return defence_is_on(Defence::page_protection) ? PROT_NONE : PROT_READ | PROT_WRITE;
+}
+
 CandidateHost::CandidateHost(control::Page& page, HostMemory memory, WorkerTeam& team)
     : page_(page), memory_(memory), team_(team) {
   watch_region({Region::inputs, memory_.inputs, page_.settings.input_bytes});
   watch_region({Region::outputs, memory_.outputs, page_.settings.output_bytes});
+  watch_region({Region::scratch, memory_.scratch - kScratchGuard,
+                page_.settings.scratch_bytes + 2 * kScratchGuard});
 }
 
 bool CandidateHost::load() {
@@ -80,9 +79,6 @@ void CandidateHost::serve(const control::Request& request) {
       break;
     case Command::lay_out:
       status = lay_out(request);
-      break;
-    case Command::refill_scratch:
-      status = refill_scratch(request);
       break;
     case Command::call:
       status = call(request);
@@ -137,9 +133,9 @@ Status CandidateHost::plan(const control::Request& request) {
     return Status::bad_plan;
   }
   const auto scratch_bytes = static_cast<std::size_t>(first.scratch_bytes());
-  if (scratch_bytes > page_.settings.scratch_limit_bytes || !grow_scratch(scratch_bytes)) {
+  if (scratch_bytes > page_.settings.scratch_bytes || !grow_scratch(scratch_bytes)) {
     say("the plan asks for " + std::to_string(scratch_bytes) + " bytes of scratch; the limit is " +
-        std::to_string(page_.settings.scratch_limit_bytes) + " and the memory limit counts too");
+        std::to_string(page_.settings.scratch_bytes) + " and the memory limit counts too");
     return Status::over_memory;
   }
   write_notes(first);
@@ -162,21 +158,14 @@ void CandidateHost::write_notes(const CpuPlan& plan) {
   page_.reply.note_count = count;
 }
 
+// At the end of the region, so that a step past the end faults.
 bool CandidateHost::grow_scratch(std::size_t bytes) {
   const std::size_t whole = round_up(bytes, kPage);
-  if (whole <= scratch_.bytes) return true;
-  const std::size_t mapped = whole + 2 * kScratchGuard;
-  if (scratch_.begin != nullptr)
-    munmap(scratch_.begin - kScratchGuard, scratch_.bytes + 2 * kScratchGuard);
-  scratch_ = {};
-  void* memory =
-      mmap(nullptr, mapped, outside(), MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return false;
-  std::byte* const begin = static_cast<std::byte*>(memory) + kScratchGuard;
+  if (whole <= scratch_bytes_) return true;
+  std::byte* const begin = scratch_end() - whole;
   if (mprotect(begin, whole, PROT_READ | PROT_WRITE) != 0) return false;
   madvise(begin, whole, kPopulateWrite);
-  scratch_ = {begin, whole};
-  watch_region({Region::scratch, begin - kScratchGuard, mapped});
+  scratch_bytes_ = whole;
   return true;
 }
 
@@ -205,15 +194,6 @@ Status CandidateHost::lay_out(const control::Request& request) {
   return Status::done;
 }
 
-// What a call leaves in scratch memory is not there in the next one: a caller of the library gives
-// other memory.
-Status CandidateHost::refill_scratch(const control::Request& request) {
-  if (request.plan_id >= plans_.size()) return Status::confused;
-  const auto bytes = static_cast<std::size_t>(plans_[request.plan_id].plan.scratch_bytes());
-  write_poison(scratch_.end() - bytes, bytes, 0, {request.key, KBEAM_F32});
-  return Status::done;
-}
-
 Status CandidateHost::call(const control::Request& request) {
   if (request.plan_id >= plans_.size() || request.slot >= slots_.size() ||
       plans_[request.plan_id].tensors != slot_tensors_) {
@@ -222,7 +202,7 @@ Status CandidateHost::call(const control::Request& request) {
   }
   const CpuPlan& plan = plans_[request.plan_id].plan;
   plan.execute(std::span(slots_[request.slot].data(), slot_tensors_),
-               scratch_.end() - plan.scratch_bytes(), team_);
+               scratch_end() - plan.scratch_bytes(), team_);
   return Status::done;
 }
 

@@ -18,7 +18,14 @@ namespace kbeam::runner {
 struct HostMemory {
   std::byte* inputs = nullptr;
   std::byte* outputs = nullptr;
+  std::byte* scratch = nullptr;  // page_.settings.scratch_bytes, between guards
 };
+
+// Address space before and behind the scratch memory that nobody may touch.
+inline constexpr std::size_t kScratchGuard = 1 << 20;
+
+// How a candidate may use what surrounds its memory.
+int outside_access();
 
 // How a candidate may use its inputs.
 int input_access();
@@ -37,18 +44,12 @@ class CandidateHost {
     CpuPlan plan;
     std::size_t tensors;
   };
-  // Mapped up to the end of its last page, so that a step past the end faults.
-  struct ScratchMemory {
-    std::byte* begin = nullptr;
-    std::size_t bytes = 0;
-    std::byte* end() const { return begin + bytes; }
-  };
 
   control::Status plan(const control::Request& request);
   control::Status lay_out(const control::Request& request);
-  control::Status refill_scratch(const control::Request& request);
   control::Status call(const control::Request& request);
   PlanShape read_shape(const control::Request& request) const;
+  std::byte* scratch_end() const { return memory_.scratch + page_.settings.scratch_bytes; }
   bool grow_scratch(std::size_t bytes);
   void write_notes(const CpuPlan& plan);
   void say(const std::string& text);
@@ -60,7 +61,7 @@ class CandidateHost {
   std::deque<PlannedShape> plans_;
   std::vector<std::array<void*, control::kMaxTensors>> slots_;
   std::size_t slot_tensors_ = 0;
-  ScratchMemory scratch_;
+  std::size_t scratch_bytes_ = 0;  // usable, at the end of the scratch memory
 };
 
 }  // namespace kbeam::runner

@@ -38,6 +38,19 @@ std::byte* map_descriptor(int descriptor, std::size_t bytes, int protection) {
   return static_cast<std::byte*>(memory);
 }
 
+// Between guards: what a neighbour of the scratch memory would be is nobody's.
+std::byte* map_scratch(std::size_t bytes) {
+  void* space = mmap(nullptr, bytes + 2 * kScratchGuard, outside_access(),
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED) give_up("reserve scratch memory");
+  std::byte* const begin = static_cast<std::byte*>(space) + kScratchGuard;
+  if (mmap(begin, bytes, outside_access(), MAP_SHARED | MAP_FIXED, control::kScratchFd, 0) ==
+      MAP_FAILED)
+    give_up("map scratch memory");
+  close(control::kScratchFd);
+  return begin;
+}
+
 void pin_worker(const control::Settings& settings, int worker) {
   // With a processor for every worker each gets its own; otherwise all share the set of the
   // process.
@@ -77,7 +90,8 @@ Filters make_filters(const control::Settings& settings) {
   mallopt(M_ARENA_MAX, kMostArenas);
   const HostMemory memory{
       map_descriptor(control::kInputFd, page.settings.input_bytes, input_access()),
-      map_descriptor(control::kOutputFd, page.settings.output_bytes, PROT_READ | PROT_WRITE)};
+      map_descriptor(control::kOutputFd, page.settings.output_bytes, PROT_READ | PROT_WRITE),
+      map_scratch(page.settings.scratch_bytes)};
   install_fault_handlers(&page);
   const Filters filters = make_filters(page.settings);
   // The C library prepares itself at the first thread; afterwards a candidate's attempt shows as

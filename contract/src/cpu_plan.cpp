@@ -250,24 +250,29 @@ struct CpuPlan::Execution {
   }
 };
 
-// Whoever calls a kernel gets its floating-point mode back: a kernel may flush subnormals or round
-// otherwise for itself, but neither the next call nor the caller's own arithmetic may feel it.
-class FloatingPointMode {
+// Whoever calls a kernel gets its processor back: a kernel may flush subnormals or round otherwise
+// for itself, but neither the next call nor the caller's own arithmetic may feel it, and the
+// caller's copies run forwards.
+class ProcessorState {
  public:
 #if defined(__x86_64__)
-  FloatingPointMode() : saved_(_mm_getcsr()) {}
-  ~FloatingPointMode() {
-    _mm_setcsr(saved_);
+  ProcessorState() : vector_mode_(_mm_getcsr()) {
+    asm volatile("fnstcw %0" : "=m"(x87_mode_));
+  }
+  ~ProcessorState() {
+    _mm_setcsr(vector_mode_);
+    asm volatile("cld\n\temms\n\tfldcw %0" : : "m"(x87_mode_) : "cc", "memory");
   }
 #else
-  FloatingPointMode() = default;
-  ~FloatingPointMode() = default;
+  ProcessorState() = default;
+  ~ProcessorState() = default;
 #endif
-  FloatingPointMode(const FloatingPointMode&) = delete;
-  FloatingPointMode& operator=(const FloatingPointMode&) = delete;
+  ProcessorState(const ProcessorState&) = delete;
+  ProcessorState& operator=(const ProcessorState&) = delete;
 
  private:
-  [[maybe_unused]] unsigned int saved_ = 0;
+  [[maybe_unused]] unsigned int vector_mode_ = 0;
+  [[maybe_unused]] unsigned short x87_mode_ = 0;
 };
 
 void CpuPlan::execute(std::span<void* const> tensors, void* scratch, WorkerTeam& team) const {
@@ -279,13 +284,13 @@ void CpuPlan::execute(std::span<void* const> tensors, void* scratch, WorkerTeam&
 
   const int workers = std::min(team.workers(), workers_);
   if (workers == 1) {
-    const FloatingPointMode mode;
+    const ProcessorState state;
     for (const Step& step : steps_) run_alone(step, buffers.data());
     return;
   }
   Execution execution{.buffers = buffers.data(), .workers = static_cast<std::uint32_t>(workers)};
   team.run([this, &execution](int worker) {
-    const FloatingPointMode mode;
+    const ProcessorState state;
     if (static_cast<std::uint32_t>(worker) < execution.workers) run_worker(execution, worker);
   });
 }

@@ -24,6 +24,7 @@ enum class Defence {
   call_timeout,
   plan_twice,
   reply_check,
+  stopped_until_timed,
   judged_at_the_stop,
   // around its memory
   page_protection,

@@ -28,9 +28,46 @@ bool is_string_prefix(std::string_view word) {
   return std::find(kPrefixes.begin(), kPrefixes.end(), word) != kPrefixes.end();
 }
 
+// The text with spliced lines joined, as the compiler joins them before it looks for anything else:
+// a backslash, blanks and the end of a line are nothing, be it within `*/` or a name.
+struct JoinedLines {
+  std::string text;
+  std::vector<std::size_t> origin;  // of each character, and of the end
+  std::vector<int> line;            // the same
+
+  explicit JoinedLines(std::string_view source) {
+    int number = 1;
+    for (std::size_t at = 0; at < source.size();) {
+      if (const std::size_t length = splice_length(source.substr(at))) {
+        at += length;
+        ++number;
+        continue;
+      }
+      add(source[at], at, number);
+      if (source[at++] == '\n') ++number;
+    }
+    add('\0', source.size(), number);
+    text.pop_back();
+  }
+
+ private:
+  static std::size_t splice_length(std::string_view rest) {
+    if (!rest.starts_with('\\')) return 0;
+    std::size_t length = 1;
+    while (length < rest.size() && is_layout(rest[length])) ++length;
+    return length < rest.size() && rest[length] == '\n' ? length + 1 : 0;
+  }
+  void add(char c, std::size_t from, int number) {
+    text += c;
+    origin.push_back(from);
+    line.push_back(number);
+  }
+};
+
 class Lexer {
  public:
-  explicit Lexer(std::string_view source) : source_(source) {}
+  explicit Lexer(std::string_view source)
+      : original_(source), joined_(source), source_(joined_.text) {}
 
   std::vector<CppToken> run() {
     while (skip_layout(), at_ < source_.size()) read_token();
@@ -44,40 +81,20 @@ class Lexer {
   }
   bool starts(std::string_view text) const { return source_.substr(at_, text.size()) == text; }
 
-  // The length of a backslash that joins this line with the next; 0 when there is none.
-  std::size_t splice_length() const {
-    if (peek() != '\\') return 0;
-    if (peek(1) == '\n') return 2;
-    return peek(1) == '\r' && peek(2) == '\n' ? 3 : 0;
-  }
-
-  void advance() {
-    if (peek() == '\n') ++line_;
-    ++at_;
-  }
-
-  void skip_splices() {
-    while (const std::size_t length = splice_length()) {
-      at_ += length;
-      ++line_;
-    }
-  }
+  int line() const { return joined_.line[at_]; }
 
   void end_directive() {
     if (!in_directive_) return;
     in_directive_ = false;
-    tokens_.push_back({.kind = Kind::directive_end, .line = line_});
+    tokens_.push_back({.kind = Kind::directive_end, .line = line()});
   }
 
   void skip_layout() {
     while (at_ < source_.size()) {
-      if (const std::size_t length = splice_length()) {
-        at_ += length;
-        ++line_;
-      } else if (peek() == '\n') {
+      if (peek() == '\n') {
         end_directive();
         line_start_ = true;
-        advance();
+        ++at_;
       } else if (is_layout(peek())) {
         ++at_;
       } else if (starts("//")) {
@@ -91,17 +108,11 @@ class Lexer {
     }
   }
 
-  void skip_line_comment() {
-    while (at_ < source_.size() && peek() != '\n') {
-      skip_splices();
-      if (peek() != '\n') ++at_;
-    }
-  }
+  void skip_line_comment() { at_ = std::min(source_.find('\n', at_), source_.size()); }
 
   void skip_block_comment() {
-    at_ += 2;
-    while (at_ < source_.size() && !starts("*/")) advance();
-    at_ = std::min(at_ + 2, source_.size());
+    const std::size_t end = source_.find("*/", at_ + 2);
+    at_ = end == std::string_view::npos ? source_.size() : end + 2;
   }
 
   CppToken& add(Kind kind, std::string text, int line) {
@@ -113,7 +124,7 @@ class Lexer {
   }
 
   void read_token() {
-    const int line = line_;
+    const int line = this->line();
     if (line_start_ && (peek() == '#' || starts("%:"))) return read_directive_name(line);
     if (peek() == '"' || peek() == '\'') return read_quoted("", line);
     if (is_digit(peek()) || (peek() == '.' && is_digit(peek(1)))) return read_number(line);
@@ -125,12 +136,9 @@ class Lexer {
   void read_directive_name(int line) {
     at_ += peek() == '#' ? 1 : 2;
     line_start_ = false;
-    while (at_ < source_.size() && peek() != '\n' &&
-           (is_layout(peek()) || splice_length() > 0 || starts("/*")))
+    while (is_layout(peek()) || starts("/*"))
       if (starts("/*"))
         skip_block_comment();
-      else if (splice_length() > 0)
-        skip_splices();
       else
         ++at_;
     in_directive_ = true;
@@ -139,8 +147,7 @@ class Lexer {
 
   std::string read_letters() {
     std::string word;
-    for (skip_splices(); is_letter(peek()) || is_digit(peek()); skip_splices())
-      word += source_[at_++];
+    while (is_letter(peek()) || is_digit(peek())) word += source_[at_++];
     return word;
   }
 
@@ -152,7 +159,7 @@ class Lexer {
 
   void read_number(int line) {
     std::string text;
-    for (skip_splices();; skip_splices()) {
+    for (;;) {
       const bool separates = peek() == '\'' && (is_digit(peek(1)) || is_letter(peek(1)));
       const bool is_sign = (peek() == '+' || peek() == '-') && !text.empty() &&
                            std::string_view("eEpP").find(text.back()) != std::string_view::npos;
@@ -167,8 +174,6 @@ class Lexer {
     const char quote = source_[at_++];
     std::string content;
     while (at_ < source_.size() && peek() != quote && peek() != '\n') {
-      skip_splices();
-      if (peek() == quote || peek() == '\n') break;
       if (peek() == '\\' && at_ + 1 < source_.size()) content += source_[at_++];
       if (at_ < source_.size()) content += source_[at_++];
     }
@@ -177,21 +182,20 @@ class Lexer {
     add(quote == '"' ? Kind::string : Kind::character, std::move(text), line).content = content;
   }
 
+  // In a raw string no lines are joined: its end is looked for in the text as it stands.
   void read_raw_string(const std::string& prefix, int line) {
-    const std::size_t begin = at_;
-    const std::size_t open = std::min(source_.find('(', at_), source_.size());
+    const std::size_t begin = joined_.origin[at_];
+    const std::size_t open = std::min(original_.find('(', begin), original_.size());
     std::string closing(1, ')');
-    closing += source_.substr(at_ + 1, open - at_ - 1);
+    closing += original_.substr(begin + 1, open - begin - 1);
     closing += '"';
-    const std::size_t close = source_.find(closing, open);
-    const std::size_t end =
-        close == std::string_view::npos ? source_.size() : close + closing.size();
-    const std::size_t inside_end = close == std::string_view::npos ? source_.size() : close;
+    const std::size_t close = std::min(original_.find(closing, open), original_.size());
+    const std::size_t end = std::min(close + closing.size(), original_.size());
     std::string content;
-    if (open < inside_end) content = source_.substr(open + 1, inside_end - open - 1);
-    std::string text = prefix + std::string(source_.substr(begin, end - begin));
-    line_ += static_cast<int>(std::count(text.begin(), text.end(), '\n'));
-    at_ = end;
+    if (open < close) content = original_.substr(open + 1, close - open - 1);
+    std::string text = prefix + std::string(original_.substr(begin, end - begin));
+    const auto after = std::lower_bound(joined_.origin.begin(), joined_.origin.end(), end);
+    at_ = static_cast<std::size_t>(after - joined_.origin.begin());
     add(Kind::string, std::move(text), line).content = content;
   }
 
@@ -228,10 +232,11 @@ class Lexer {
     add(Kind::punctuation, std::string(1, source_[at_++]), line);
   }
 
-  std::string_view source_;
+  std::string_view original_;
+  JoinedLines joined_;
+  std::string_view source_;  // joined
   std::vector<CppToken> tokens_;
   std::size_t at_ = 0;
-  int line_ = 1;
   bool line_start_ = true;
   bool in_directive_ = false;
   bool space_ = false;

@@ -62,6 +62,37 @@ constexpr std::array<std::string_view, 12> kPragmas = {"once",
                                                        "GCC push_options",
                                                        "GCC pop_options"};
 
+constexpr std::array<std::string_view, 3> kTimeWords = {"__DATE__", "__TIME__", "__TIMESTAMP__"};
+
+// What differs between the judge's build and others: the name of the file, and who watches.
+constexpr std::array<std::string_view, 17> kPlaceWords = {"__FILE__",
+                                                          "__FILE_NAME__",
+                                                          "__BASE_FILE__",
+                                                          "__INCLUDE_LEVEL__",
+                                                          "__LINE__",
+                                                          "__builtin_LINE",
+                                                          "__builtin_FILE",
+                                                          "__builtin_FILE_NAME",
+                                                          "__builtin_source_location",
+                                                          "source_location",
+                                                          "__SANITIZE_ADDRESS__",
+                                                          "__SANITIZE_THREAD__",
+                                                          "__SANITIZE_HWADDRESS__",
+                                                          "__SANITIZE_UNDEFINED__",
+                                                          "__has_feature",
+                                                          "__has_extension",
+                                                          "KBEAM_ENTRY"};
+
+// A string as the compiler reads it, as far as the text of a pragma needs it.
+std::string without_escapes(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size()) ++i;
+    plain += text[i];
+  }
+  return plain;
+}
+
 template <typename List>
 bool contains(const List& list, std::string_view word) {
   return std::find(list.begin(), list.end(), word) != list.end();
@@ -80,12 +111,16 @@ bool is_admitted_header(std::string_view name, SourceOrigin origin, SourceLangua
   return contains(kStandardHeaders, name) || contains(kArchitectureHeaders, name);
 }
 
+bool is_word(char c) {
+  return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 bool is_admitted_pragma(std::string_view text, SourceLanguage language) {
   if (language == SourceLanguage::cuda &&
       (text.starts_with("nv_diag_") || text.starts_with("nv_diagnostic ")))
     return true;
   return std::any_of(kPragmas.begin(), kPragmas.end(), [&](std::string_view pragma) {
-    return text == pragma || (text.starts_with(pragma) && text[pragma.size()] == ' ');
+    return text == pragma || (text.starts_with(pragma) && !is_word(text[pragma.size()]));
   });
 }
 
@@ -110,14 +145,35 @@ class Examiner {
     const CppToken& token = tokens_[i];
     if (token.kind == Kind::directive) return examine_directive(i);
     if (token.kind == Kind::string) return examine_strings(i);
+    if (token.kind == Kind::punctuation) return examine_punctuation(i);
     if (token.kind != Kind::identifier) return;
     if (token.text == "__has_include" || token.text == "__has_include_next" ||
         token.text == "__has_embed")
       return examine_question(i);
     if (token.text == "_Pragma") return examine_pragma_operator(i);
-    if (token.text == "__DATE__" || token.text == "__TIME__" || token.text == "__TIMESTAMP__")
-      refuse(SourceRule::build_time, token,
-             "a build may not depend on the time: remove " + token.text);
+    if (contains(kTimeWords, token.text))
+      return refuse(SourceRule::build_time, token,
+                    "a build may not depend on the time: remove " + token.text);
+    if (contains(kPlaceWords, token.text))
+      refuse(
+          SourceRule::build_place, token,
+          "what is judged must be what ships, wherever and under whose eyes it is built: remove " +
+              token.text);
+  }
+
+  // `##` makes names that no rule sees.
+  void examine_punctuation(std::size_t i) {
+    if (origin_ == SourceOrigin::baseline) return;
+    const auto follows = [&](std::size_t k, std::string_view text) {
+      const CppToken* const token = at(k);
+      return token != nullptr && token->is(text) && (k == i || !token->space_before);
+    };
+    const bool pastes = follows(i, "#") && follows(i + 1, "#");
+    const bool pastes_in_disguise =
+        follows(i, "%") && follows(i + 1, ":") && follows(i + 2, "%") && follows(i + 3, ":");
+    if (pastes || pastes_in_disguise)
+      refuse(SourceRule::token_paste, tokens_[i],
+             "## is not allowed: it makes names that the source does not show");
   }
 
   void examine_directive(std::size_t i) {
@@ -127,11 +183,12 @@ class Examiner {
                     "#embed is not allowed: a candidate is one text");
     if (directive.text == "import" || directive.text.starts_with("include"))
       return examine_header(i, directive);
-    const bool is_marker = directive.text.empty() && at(i + 1) != nullptr &&
-                           tokens_[i + 1].kind == Kind::number;  // # 7 "name"
-    if (language_ == SourceLanguage::cuda && (directive.text == "line" || is_marker))
-      return refuse(SourceRule::host_assembly, directive,
-                    "#line is not allowed: it would hide host code from the rules");
+    // # 7 "name"
+    const bool is_marker =
+        !directive.text.empty() && directive.text.front() >= '0' && directive.text.front() <= '9';
+    if (directive.text == "line" || is_marker)
+      return refuse(SourceRule::line_marker, directive,
+                    "#line is not allowed: it would hide code from the rules and the warnings");
     if (directive.text != "pragma") return;
     std::string text;
     for (std::size_t k = i + 1; at(k) != nullptr && tokens_[k].kind != Kind::directive_end; ++k)
@@ -174,7 +231,7 @@ class Examiner {
     if (text == nullptr || text->kind != Kind::string)
       return refuse(SourceRule::pragma, tokens_[i],
                     "_Pragma must hold its text: _Pragma(\"GCC ivdep\")");
-    examine_pragma(tokens_[i], text->content);
+    examine_pragma(tokens_[i], without_escapes(text->content));
   }
 
   void examine_pragma(const CppToken& where, const std::string& text) {
@@ -238,6 +295,12 @@ std::string_view to_string(SourceRule rule) {
       return "pragma";
     case SourceRule::build_time:
       return "build_time";
+    case SourceRule::build_place:
+      return "build_place";
+    case SourceRule::token_paste:
+      return "token_paste";
+    case SourceRule::line_marker:
+      return "line_marker";
     case SourceRule::host_assembly:
       return "host_assembly";
   }

@@ -17,6 +17,9 @@ enum class SourceRule {
   embedded_file,
   pragma,
   build_time,
+  build_place,
+  token_paste,
+  line_marker,
   host_assembly
 };
 

@@ -47,6 +47,20 @@ const Refused kRefused[] = {
     {"_Pragma(\"GCC dependency \\\"x\\\"\")", SourceRule::pragma, 1, "dependency"},
     {"#pragma weak f", SourceRule::pragma, 1, "weak"},
     {"const char* t = __DATE__;", SourceRule::build_time, 1, "__DATE__"},
+    // As the compiler joins lines, so does the scan: blanks after the backslash, and `*/` in two.
+    {"#inc\\ \t\nlude <thread>", SourceRule::header, 2, "<thread>"},
+    {"/* *\\\n/\n#include <thread>\n/* */", SourceRule::header, 3, "<thread>"},
+    {"/\\\n/ a comment\n#include <thread>", SourceRule::header, 3, "<thread>"},
+    {"auto s = R\"x(\\\n)x\";\n#include <thread>", SourceRule::header, 3, "<thread>"},
+    {"auto s = R\"x()\\\nx\" #include <thread>\n)x\";\n__TIME__", SourceRule::build_time, 4,
+     "__TIME__"},
+    {"bool b = __FILE__[0] == 'c';", SourceRule::build_place, 1, "__FILE__"},
+    {"auto w = std::source_location::current();", SourceRule::build_place, 1, "source_location"},
+    {"#ifdef __SANITIZE_ADDRESS__\n#endif", SourceRule::build_place, 1, "__SANITIZE_ADDRESS__"},
+    {"#define CAT(a, b) a##b", SourceRule::token_paste, 1, "## is not allowed"},
+    {"#define CAT(a, b) a %:%: b", SourceRule::token_paste, 1, "## is not allowed"},
+    {"# 1 \"s.h\" 3", SourceRule::line_marker, 1, "#line is not allowed"},
+    {"#line 7", SourceRule::line_marker, 1, "#line is not allowed"},
 };
 
 TEST(SourceRules, refuses_with_rule_line_and_reason) {
@@ -62,8 +76,8 @@ TEST(SourceRules, refuses_with_rule_line_and_reason) {
 TEST(SourceRules, admits_honest_source) {
   for (const char* source :
        {"#include <kbeam/candidate.h>\n#include <cmath>\n#include <immintrin.h>\n",
-        "#pragma GCC unroll 4\n", "_Pragma(\"GCC ivdep\")", "#pragma GCC optimize(\"O2\")\n",
-        "// #include \"x\"\n", "/*\n#include \"x\"\n*/",
+        "#pragma GCC unroll 4\n", "_Pragma(\"GCC ivdep\")", "_Pragma(\"GCC optimize(\\\"O1\\\")\")",
+        "#pragma GCC optimize(\"O2\")\n", "// #include \"x\"\n", "/*\n#include \"x\"\n*/",
         "const char* s = R\"(\n#include \"x\"\n)\";", "#if __has_include(<immintrin.h>)\n#endif",
         "#ifdef __has_include\n#endif", "asm volatile(\"vzeroupper\");",
         "int included = 1, import = 2;"})

@@ -3,11 +3,15 @@
 // when it is needed (watched_build.cpp holds this text); no part of kbeam itself. Judges nothing:
 // the outputs go back to whoever asked.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <kbeam/plan_abi.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -15,13 +19,15 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "model/watch_job.h"
 
-// A finding ends the program. No leak check: it would have to stop threads by ptrace.
+// A finding ends the program. No leak check of the sanitizer: it would have to stop threads by
+// ptrace. LeftBehind counts what calls keep instead.
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "detect_leaks=0:exitcode=86:handle_abort=0:detect_stack_use_after_return=1";
 }
@@ -32,9 +38,14 @@ extern "C" __attribute__((visibility("default"))) const char* __tsan_default_opt
   return "halt_on_error=1:exitcode=86:report_signal_unsafe=0";
 }
 
+// Of AddressSanitizer; absent under another.
+extern "C" __attribute__((weak)) std::size_t __sanitizer_get_current_allocated_bytes();
+
 namespace {
 
 using namespace kbeam::watch;
+
+constexpr int kFinding = 86;
 
 [[noreturn]] void give_up(const std::string& what) {
   std::fprintf(stderr, "watch host: %s\n", what.c_str());
@@ -133,6 +144,18 @@ struct Recorder {
   }
 };
 
+// A call left the direction flag set. It is looked at right behind the call, and put right: this
+// program's own copies would run backwards too.
+std::atomic<bool> left_backwards{false};
+
+void note_direction() {
+#if defined(__x86_64__)
+  unsigned long flags = 0;
+  asm volatile("pushfq\n\tpopq %0\n\tcld" : "=r"(flags) : : "memory", "cc");
+  if ((flags & 0x400) != 0) left_backwards = true;
+#endif
+}
+
 // Threads that begin and end with the step: a sanitizer sees where one step waits for another.
 void on_every_worker(int workers, const std::function<void(int)>& job) {
   std::vector<std::thread> helpers;
@@ -145,6 +168,7 @@ void run_step(const Step& step, void* const* buffers, int workers) {
   const std::int64_t count = step.step.count;
   const auto invoke = [&](std::int64_t begin, std::int64_t end, int worker) {
     if (begin < end) step.step.invoke(step.closure.data(), buffers, begin, end, worker);
+    note_direction();
   };
   if (count == 1) return invoke(0, 1, 0);
   const std::int64_t grain = step.step.grain;
@@ -157,6 +181,109 @@ void run_step(const Step& step, void* const* buffers, int workers) {
     for (std::int64_t begin = grain * worker; begin < count; begin += grain * workers)
       invoke(begin, std::min(count, begin + grain), worker);
   });
+}
+
+// What a caller would find changed after a call: the library runs kernels in its user's process.
+class LeftBehind {
+ public:
+  LeftBehind() : before_(look()) {}
+
+  // Ends the program with a finding when something is not as it was.
+  void expect_nothing() const {
+    const State now = look();
+    for (int number = 1; number < kSignals; ++number) {
+      if (now.blocked[number] != before_.blocked[number])
+        find("blocks or unblocks signal " + std::to_string(number) + " of its caller");
+      if (now.handlers[number] != before_.handlers[number])
+        find("handles signal " + std::to_string(number) + " of its caller");
+    }
+    for (int number = 0; number < kDescriptors; ++number)
+      if (now.open[number] != before_.open[number])
+        find((now.open[number] ? "leaves descriptor " : "closes descriptor ") +
+             std::to_string(number));
+    if (now.environment != before_.environment) find("changes the environment");
+    if (now.new_handler != before_.new_handler || now.terminate != before_.terminate)
+      find("leaves a handler of the language behind");
+    if (now.x87_mode != before_.x87_mode) find("leaves another mode of the x87 unit");
+    if (now.x87_in_use != before_.x87_in_use) find("leaves values on the x87 stack");
+    if (left_backwards) find("leaves the direction flag set");
+  }
+  // The same calls again: `growth` is what they kept.
+  static void expect_kept(std::size_t growth, std::size_t allowed, const char* when) {
+    if (growth > allowed)
+      find("keeps " + std::to_string(growth) + " bytes of memory " + when + " a call");
+  }
+
+ private:
+  static constexpr int kSignals = 65;
+  static constexpr int kDescriptors = 256;
+  struct State {
+    bool blocked[kSignals] = {};
+    void* handlers[kSignals] = {};
+    bool open[kDescriptors] = {};
+    std::string environment;
+    std::new_handler new_handler = nullptr;
+    std::terminate_handler terminate = nullptr;
+    unsigned x87_mode = 0;
+    unsigned x87_in_use = 0;
+  };
+
+  static State look() {
+    State state;
+#if defined(__x86_64__)
+    struct {
+      unsigned control, status, tags, rest[4];
+    } x87{};
+    asm volatile("fnstenv %0\n\tfldenv %0" : "+m"(x87));
+    state.x87_mode = x87.control & 0xffff;
+    state.x87_in_use = ~x87.tags & 0xffff;
+#endif
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    for (int number = 1; number < kSignals; ++number) {
+      state.blocked[number] = sigismember(&blocked, number) == 1;
+      struct sigaction action {};
+      if (sigaction(number, nullptr, &action) == 0)
+        state.handlers[number] = reinterpret_cast<void*>(action.sa_handler);
+    }
+    for (int number = 0; number < kDescriptors; ++number)
+      state.open[number] = fcntl(number, F_GETFD) != -1;
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+      state.environment += std::string(*entry) + '\n';
+    state.new_handler = std::get_new_handler();
+    state.terminate = std::get_terminate();
+    return state;
+  }
+
+  [[noreturn]] static void find(const std::string& what) {
+    std::fprintf(stderr, "LEFT BEHIND: %s\n", what.c_str());
+    std::_Exit(kFinding);
+  }
+
+  State before_;
+};
+
+std::size_t allocated() {
+  return __sanitizer_get_current_allocated_bytes == nullptr
+             ? 0
+             : __sanitizer_get_current_allocated_bytes();
+}
+
+// Twice: what the first call made for all later ones (a table, say) is small or it is too much, and
+// the second keeps nothing.
+void run_steps(const Recorder& recorder, void* const* buffers, int workers) {
+  constexpr std::size_t kKeptOnce = 64 << 10;
+  const LeftBehind left;
+  std::size_t before = allocated();
+  for (const std::size_t allowed : {kKeptOnce, std::size_t{0}}) {
+    for (const Step& step : recorder.steps) run_step(step, buffers, workers);
+    left.expect_nothing();
+    const std::size_t after = allocated();
+    LeftBehind::expect_kept(after > before ? after - before : 0, allowed,
+                            allowed > 0 ? "after" : "with");
+    before = after;
+  }
 }
 
 struct Regions {
@@ -189,7 +316,7 @@ void run_case(const Case& the_case, int workers, kbeam_plan_function* plan,
     buffers.push_back(tensors.back().data());
   }
   for (const Buffer& buffer : recorder.scratch) buffers.push_back(buffer.data());
-  for (const Step& step : recorder.steps) run_step(step, buffers.data(), workers);
+  run_steps(recorder, buffers.data(), workers);
   for (std::int32_t id = 0; id < the_case.tensor_count; ++id)
     if (the_case.tensors[id].role == KBEAM_OUTPUT)
       std::memcpy(regions.outputs + the_case.tensors[id].offset,

@@ -47,9 +47,10 @@ std::vector<Place> builds_in(const fs::path& cache) {
   std::error_code trouble;
   for (const char* part : kCacheParts)
     for (const auto& shelf : fs::directory_iterator(cache / part, trouble))
-      for (const auto& entry : fs::directory_iterator(shelf.path(), trouble))
-        if (entry.is_directory(trouble))
-          places.push_back({entry.path(), size_of(entry.path()), entry.last_write_time(trouble)});
+      if (!shelf.is_symlink(trouble))  // what lies behind a link is not the cache's
+        for (const auto& entry : fs::directory_iterator(shelf.path(), trouble))
+          if (entry.is_directory(trouble) && !entry.is_symlink(trouble))
+            places.push_back({entry.path(), size_of(entry.path()), entry.last_write_time(trouble)});
   return oldest_first(std::move(places));
 }
 

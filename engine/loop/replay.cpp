@@ -106,6 +106,7 @@ class Replayer {
   SystemClock clock_;
   ActivityMeter meter_;
   Replay replay_;
+  std::string lock_holder_;  // said once a holder
   std::unique_ptr<Archive> archive_;
   std::vector<RecordedObject> objects_;
   std::optional<CacheDraft> cache_;  // removed at the end, however this ends
@@ -161,21 +162,22 @@ Result<void> Replayer::open_tools() {
   progress_.phase("preparing the compiler and the problem");
   ASSIGN_OR_RETURN(CacheDraft draft, BuildCache(request_.cache / "replays").start());
   cache_.emplace(std::move(draft));
-  ASSIGN_OR_RETURN(tools_,
-                   open_target({.problem = request_.problem,
-                                .home = request_.home,
-                                .clock = clock_,
-                                .target = replay_.config.target,
-                                .cache = cache_->folder(),
-                                .grade = replay_.config.grade,
-                                .seed = random_bits(),
-                                .fixed_key = std::nullopt,
-                                .candidate_cpus = request_.candidate_cpus,
-                                .builds_cancelled = {},
-                                .give_up = {},
-                                .on_lock_wait = [this](const std::string& holder) {
-                                  progress_.event("waiting for the timing lock, held by " + holder);
-                                }}));
+  ASSIGN_OR_RETURN(
+      tools_, open_target({.problem = request_.problem,
+                           .home = request_.home,
+                           .clock = clock_,
+                           .target = replay_.config.target,
+                           .cache = cache_->folder(),
+                           .grade = replay_.config.grade,
+                           .seed = random_bits(),
+                           .fixed_key = std::nullopt,
+                           .candidate_cpus = request_.candidate_cpus,
+                           .builds_cancelled = {},
+                           .give_up = {},
+                           .on_lock_wait = [this](const std::string& holder) {
+                             if (std::exchange(lock_holder_, holder) != holder)
+                               progress_.event("waiting for the timing lock, held by " + holder);
+                           }}));
   ASSIGN_OR_RETURN(const Environment now, probe_environment(tools_.compiler->version(),
                                                             tools_.compiler->candidate_flags()));
   const Environment then = archive_->environment();
@@ -207,6 +209,14 @@ Result<void> Replayer::build_again() {
   return {};
 }
 
+// Two intervals of one speed-up meet; a record that was made up does not.
+std::string why_unlike(const Replay::Recorded& recorded, const GeomeanSummary& now) {
+  if (now.high >= recorded.low) return {};
+  return fmt::format(
+      "the record says {:.2f}x [{:.2f}, {:.2f}], more than was measured now: at most {:.2f}x",
+      recorded.speedup, recorded.low, recorded.high, now.high);
+}
+
 Result<void> Replayer::measure_again() {
   ASSIGN_OR_RETURN(const std::optional<Json> recorded, archive_->last_event("baseline"));
   if (!recorded)
@@ -226,6 +236,8 @@ Result<void> Replayer::measure_again() {
   replay_.promotion = promote(bench(), baseline, *replay_.winner,
                               {.sealed_seed = random_bits(), .slower_allowed = slower_allowed});
   replay_.not_confirmed_because = why_not_won(*replay_.promotion);
+  if (replay_.not_confirmed_because.empty() && replay_.other_machine.empty())
+    replay_.not_confirmed_because = why_unlike(replay_.recorded, replay_.promotion->geomean);
   return {};
 }
 

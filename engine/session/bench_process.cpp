@@ -92,12 +92,14 @@ void BenchProcess::use_base(std::span<const TensorView> base) {
 
 Outcome<std::int64_t> BenchProcess::run(std::uint64_t key, int slot) {
   if (scratch_bytes_ > 0 && defence_is_on(Defence::scratch_refill))
-    if (const auto failure = runner_->refill_scratch(plan_id_, random_bits()))
-      return failed<std::int64_t>(*failure);
+    runner_->refill_scratch(scratch_bytes_, random_bits());
   if (!defence_is_on(Defence::fresh_content)) key = 0;
   code_.freshen(CaseAdapter(case_), key, base_, runner_->slot(slot).inputs);
   runner_->poison(slot, random_bits());  // a key of its own: the pattern can be read back
   runner_->flush(slot);
+  // From the moment that it lies there until the clock runs nothing of the candidate does: whoever
+  // has turned the process over to himself finds no time in it that is not counted.
+  if (!defence_is_on(Defence::stopped_until_timed)) runner_->empty_call();
   const Outcome<CallTime> called = runner_->call(plan_id_, slot, seat_.call_timeout_s);
   if (!called.ok()) return failed<std::int64_t>(called.failure);
   if (const auto stray = runner_->inspect(slot)) return failed<std::int64_t>(*stray);

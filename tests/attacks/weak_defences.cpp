@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kVariable[] = "KBEAM_TEST_WITHOUT";
 
-constexpr std::array<std::pair<Defence, std::string_view>, 48> kWords = {{
+constexpr std::array<std::pair<Defence, std::string_view>, 49> kWords = {{
     {Defence::source_rules, "source_rules"},
     {Defence::knob_rules, "knob_rules"},
     {Defence::object_rules, "object_rules"},
@@ -37,6 +37,7 @@ constexpr std::array<std::pair<Defence, std::string_view>, 48> kWords = {{
     {Defence::guard_zones, "guard_zones"},
     {Defence::poison, "poison"},
     {Defence::unwritten_check, "unwritten_check"},
+    {Defence::stopped_until_timed, "stopped_until_timed"},
     {Defence::scratch_refill, "scratch_refill"},
     {Defence::fresh_content, "fresh_content"},
     {Defence::fresh_base, "fresh_base"},

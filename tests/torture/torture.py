@@ -190,6 +190,13 @@ class Campaign:
         return self.seen
 
     @staticmethod
+    def take_log_in(run):
+        """SQLite leaves its log to the next who opens the file where a reader, this driver, was in it at the last close."""
+        base = sqlite3.connect(f"file:{run}/archive.sqlite?mode=rw", uri=True, timeout=20.0)
+        base.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        base.close()
+
+    @staticmethod
     def read_events(run, mode, timeout_s):
         base = sqlite3.connect(f"file:{run}/archive.sqlite?mode={mode}", uri=True, timeout=timeout_s)
         try:
@@ -373,6 +380,7 @@ class Campaign:
         kinds = collections.Counter(event[1] for event in self.events())
         if kinds["observation"] < self.options.evaluations:
             raise Failure(f"{kinds['observation']} of {self.options.evaluations} evaluations")
+        self.take_log_in(run)
         report = self.kbeam("replay", run.name, "--only-recorded", "--json")
         if report["mistakes"] or report["decisions"] == 0:
             raise Failure("replay: " + json.dumps(report)[:600])

@@ -15,6 +15,7 @@ namespace kbeam::control {
 inline constexpr int kPageFd = 3;
 inline constexpr int kInputFd = 4;
 inline constexpr int kOutputFd = 5;
+inline constexpr int kScratchFd = 6;
 
 inline constexpr std::size_t kMaxModules = 64;
 inline constexpr std::size_t kMaxTensors = 16;
@@ -25,7 +26,7 @@ inline constexpr std::size_t kPathsBytes = 32 * 1024;
 inline constexpr std::size_t kTextBytes = 4096;
 inline constexpr std::size_t kNotesBytes = 16 * 1024;
 
-enum class Command : std::uint32_t { none, load, plan, lay_out, refill_scratch, call, empty_call };
+enum class Command : std::uint32_t { none, load, plan, lay_out, call, empty_call };
 
 enum class Status : std::uint32_t {
   none,
@@ -71,7 +72,7 @@ struct Settings {
   std::int32_t cpus[256];
   std::uint64_t input_bytes;
   std::uint64_t output_bytes;
-  std::uint64_t scratch_limit_bytes;
+  std::uint64_t scratch_bytes;  // whole pages: the most that a plan may ask for
   char module_paths[kPathsBytes];  // one after the other, each ended by a zero
 };
 
@@ -84,7 +85,6 @@ struct Request {
   std::uint32_t slot_count;
   std::uint32_t tensor_count;
   std::uint32_t axis_count;
-  std::uint64_t key;
 };
 
 enum class Thrown : std::uint32_t { nothing, bad_alloc, other };

@@ -24,7 +24,7 @@
 namespace kbeam {
 namespace {
 
-constexpr int kTroubleFd = 6;     // tells the judge why exec did not happen; closed by exec
+constexpr int kTroubleFd = 7;     // tells the judge why exec did not happen; closed by exec
 constexpr int kFirstFreeFd = 64;  // descriptors are moved up here before they take their places
 constexpr std::size_t kMostPrinted =
     400;  // characters of the child's output that a sentence can hold
@@ -66,7 +66,7 @@ struct ChildPlan {
   const Fence* fence;
   bool pinned;
   cpu_set_t cpus;
-  int descriptors[7];  // by the number that each gets; all close-on-exec copies
+  int descriptors[kTroubleFd + 1];  // by the number that each gets; all close-on-exec copies
   pid_t parent;
 };
 
@@ -92,12 +92,12 @@ void reset_signals() {
 }
 
 bool place_descriptors(const ChildPlan& plan) {
-  int moved[7];
-  for (int number = 0; number < 7; ++number) {
+  int moved[kTroubleFd + 1];
+  for (int number = 0; number <= kTroubleFd; ++number) {
     moved[number] = fcntl(plan.descriptors[number], F_DUPFD_CLOEXEC, kFirstFreeFd);
     if (moved[number] < 0) return false;
   }
-  for (int number = 0; number < 7; ++number)
+  for (int number = 0; number <= kTroubleFd; ++number)
     if (dup3(moved[number], number, number == kTroubleFd ? O_CLOEXEC : 0) != number) return false;
   return true;
 }
@@ -176,6 +176,7 @@ Result<std::unique_ptr<Child>> Child::launch(const LaunchRequest& request) {
                              request.page_descriptor,
                              request.input_descriptor,
                              request.output_descriptor,
+                             request.scratch_descriptor,
                              trouble.write_end};
   std::copy(std::begin(descriptors), std::end(descriptors), plan.descriptors);
 

@@ -24,6 +24,7 @@ struct LaunchRequest {
   int page_descriptor = -1;
   int input_descriptor = -1;
   int output_descriptor = -1;
+  int scratch_descriptor = -1;
 };
 
 enum class ChildState { stopped, exited, killed };

@@ -8,12 +8,14 @@
 #include <cstring>
 #include <utility>
 
+#include "base/affinity.h"
 #include "base/defence.h"
 #include "base/entropy.h"
 #include "target/cpu/call_memory.h"
 #include "target/cpu/control_page.h"
 #include "target/cpu/explain.h"
 #include "target/cpu/launcher.h"
+#include "target/cpu/poison.h"
 #include "target/cpu/runner_levels.h"
 #include "target/cpu/sandbox.h"
 
@@ -31,6 +33,16 @@ const char* const kSystemLibraries[] = {"/usr/lib", "/usr/lib64", "/lib", "/lib6
                                         "/usr/local/lib"};
 const char* const kLibraryFiles[] = {"/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu",
                                      "/sys/devices/system/node"};
+
+std::size_t whole_pages(std::int64_t bytes) {
+  constexpr std::int64_t kPage = 4096;
+  return static_cast<std::size_t>((std::max<std::int64_t>(bytes, 1) + kPage - 1) / kPage * kPage);
+}
+
+std::size_t whole_lines(std::int64_t bytes) {
+  constexpr std::int64_t kLine = 64;
+  return static_cast<std::size_t>(std::max<std::int64_t>(bytes, 0) / kLine * kLine);
+}
 
 template <std::size_t kSize>
 void put_name(char (&into)[kSize], const std::string& name) {
@@ -58,16 +70,18 @@ class SandboxedRunner final : public Runner {
   std::optional<std::string> find_unwritten(int slot) const override {
     return memory_.find_unwritten(slot);
   }
-  std::optional<RunnerFailure> refill_scratch(int plan_id, std::uint64_t key) override;
+  void refill_scratch(std::int64_t bytes, std::uint64_t key) override;
   Outcome<CallTime> call(int plan_id, int slot, double timeout_s) override;
   Outcome<CallTime> empty_call() override;
 
  private:
-  SandboxedRunner(RunnerOptions options, SandboxLevel level, SharedRegion page, CallMemory memory)
+  SandboxedRunner(RunnerOptions options, SandboxLevel level, SharedRegion page, CallMemory memory,
+                  SharedRegion scratch)
       : options_(std::move(options)),
         level_(level),
         page_memory_(std::move(page)),
-        memory_(std::move(memory)) {}
+        memory_(std::move(memory)),
+        scratch_(std::move(scratch)) {}
 
   control::Page& page() { return *reinterpret_cast<control::Page*>(page_memory_.data()); }
   bool filters_system_calls() const {
@@ -92,6 +106,7 @@ class SandboxedRunner final : public Runner {
   SandboxLevel level_;
   SharedRegion page_memory_;
   CallMemory memory_;
+  SharedRegion scratch_;  // what a plan asks for lies at its end
   std::unique_ptr<Child> child_;
   std::uint64_t sequence_ = 0;
   std::int64_t calls_ = 0;
@@ -136,8 +151,13 @@ Result<Outcome<std::unique_ptr<Runner>>> SandboxedRunner::start(const RunnerOpti
                  fmt::format("inputs and outputs take {} bytes of the {} that the process may map",
                              mapped, options.memory_bytes),
                  "raise memory_bytes or use fewer slots"};
+  // Mapped from the start, so that it counts: half of what is left stays for everything else.
+  const std::int64_t most_scratch =
+      std::min(options.scratch_bytes, (options.memory_bytes - mapped) / 2);
+  ASSIGN_OR_RETURN(auto scratch, SharedRegion::make("kbeam-scratch", whole_pages(most_scratch),
+                                                    RegionAccess::runner_writes));
   std::unique_ptr<SandboxedRunner> runner(
-      new SandboxedRunner(options, level, std::move(page), std::move(memory)));
+      new SandboxedRunner(options, level, std::move(page), std::move(memory), std::move(scratch)));
   runner->write_settings();
   RETURN_IF_ERROR(runner->launch());
   if (const auto failure = runner->load(); failure.verdict != Verdict::accepted)
@@ -162,8 +182,7 @@ void SandboxedRunner::write_settings() {
   std::copy(options_.cpus.begin(), options_.cpus.end(), settings.cpus);
   settings.input_bytes = memory_.inputs().bytes();
   settings.output_bytes = memory_.outputs().bytes();
-  settings.scratch_limit_bytes =
-      static_cast<std::uint64_t>(std::max<std::int64_t>(0, options_.scratch_bytes));
+  settings.scratch_bytes = scratch_.bytes();
   char* at = settings.module_paths;
   for (const auto& module : options_.modules) {
     const std::string path = module.string();
@@ -188,6 +207,7 @@ Result<void> SandboxedRunner::launch() {
   request.page_descriptor = page_memory_.descriptor();
   request.input_descriptor = memory_.inputs().descriptor();
   request.output_descriptor = memory_.outputs().descriptor();
+  request.scratch_descriptor = scratch_.descriptor();
   ASSIGN_OR_RETURN(child_, Child::launch(request));
 
   const ChildEvent event = child_->await(options_.load_timeout_s);
@@ -361,16 +381,12 @@ Result<void> SandboxedRunner::lay_out(const std::vector<TensorShape>& tensors, i
   return {};
 }
 
-std::optional<RunnerFailure> SandboxedRunner::refill_scratch(int plan_id, std::uint64_t key) {
-  control::Request request{};
-  request.command = Command::refill_scratch;
-  request.plan_id = static_cast<std::uint32_t>(plan_id);
-  request.key = key;
-  const std::string during = "while its scratch memory is refilled";
-  const Answer answer = send(request, kLayOutTimeout_s, during);
-  if (answer.failure) return answer.failure;
-  if (page().reply.status != Status::done) return break_off(forged_reply(during));
-  return std::nullopt;
+void SandboxedRunner::refill_scratch(std::int64_t bytes, std::uint64_t key) {
+  // How many there are is the candidate's word.
+  const std::size_t filled = std::min(scratch_.bytes(), whole_lines(bytes));
+  std::optional<Visit> visit;
+  if (!options_.cpus.empty()) visit.emplace(options_.cpus.front());
+  write_poison(scratch_.data() + (scratch_.bytes() - filled), filled, 0, {key, KBEAM_F32});
 }
 
 Outcome<CallTime> SandboxedRunner::call(int plan_id, int slot, double timeout_s) {

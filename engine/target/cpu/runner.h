@@ -97,10 +97,10 @@ class Runner {
   // The first output element that still holds poison, or nothing: "H element 17 was never written".
   virtual std::optional<std::string> find_unwritten(int slot) const = 0;
 
-  // Overwrites the plan's scratch memory with garbage drawn from `key`: a call finds nothing of an
-  // earlier one there. Done by the process itself, so it holds against candidates that rely on old
-  // content, not against one that rewrites its own process.
-  virtual std::optional<RunnerFailure> refill_scratch(int plan_id, std::uint64_t key) = 0;
+  // Overwrites the scratch memory of a plan with garbage drawn from `key`: a call finds nothing of
+  // an earlier one there. Done by the judge, while the process is stopped, on the processor of the
+  // candidate: its scratch is warm, as it is for a caller that keeps a workspace.
+  virtual void refill_scratch(std::int64_t bytes, std::uint64_t key) = 0;
   // Runs the plan on the slot. A hang, crash, early exit or forbidden system call is a
   // RunnerFailure, and the runner cannot be used again.
   virtual Outcome<CallTime> call(int plan_id, int slot, double timeout_s) = 0;

@@ -134,7 +134,7 @@ const Attack kPlanAttacks[] = {
      "input \"B\" of float, which does not exist"},
     {"hang", Deed::plan_hangs, Verdict::timed_out, "in the plan function of row 0"},
     {"huge_scratch", Deed::plan_wants_huge_scratch, Verdict::over_memory,
-     "bytes of scratch; the limit is 1073741824"},
+     "bytes of scratch; the limit is"},
     {"memory_limit", Deed::plan_over_memory_limit, Verdict::over_memory,
      "the memory limit counts too"},
     {"not_supported", Deed::plan_not_supported, Verdict::not_supported, "only for n above 10000"},

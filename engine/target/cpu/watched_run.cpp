@@ -167,6 +167,7 @@ std::optional<RunnerFailure> explain_finding(std::string_view printed) {
   constexpr std::string_view kAddress = "ERROR: AddressSanitizer: ";
   constexpr std::string_view kUndefined = ": runtime error: ";
   constexpr std::string_view kThread = "WARNING: ThreadSanitizer: ";
+  constexpr std::string_view kLeft = "LEFT BEHIND: ";  // of build/watch_host.cpp
   if (const std::size_t at = printed.find(kUndefined); at != std::string_view::npos)
     return explain_undefined(printed, at);
   if (const std::size_t at = printed.find(kAddress); at != std::string_view::npos)
@@ -175,6 +176,10 @@ std::optional<RunnerFailure> explain_finding(std::string_view printed) {
     const std::string_view report = printed.substr(at + kThread.size());
     return RunnerFailure{Verdict::race, std::string(report.substr(0, report.find(" (pid="))) +
                                             first_place(report, 0)};
+  }
+  if (const std::size_t at = printed.find(kLeft); at != std::string_view::npos) {
+    const std::string_view rest = printed.substr(at + kLeft.size());
+    return RunnerFailure{Verdict::wrote_outside, std::string(rest.substr(0, rest.find('\n')))};
   }
   return std::nullopt;
 }
