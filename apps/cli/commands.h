@@ -17,6 +17,7 @@ int plan_command(const Options& options);
 int profile_command(const Options& options);
 int report_command(const Options& options);
 int publish_command(const Options& options);
+int export_command(const Options& options);
 int replay_command(const Options& options);
 int gc_command(const Options& options);
 int bundle_command(const Options& options);

@@ -83,12 +83,11 @@ Result<Json> read_status(const OpenRun& run) {
   ASSIGN_OR_RETURN(const std::optional<Json> families, run.archive->last_event("families"));
   status["families"] = families ? families->at("families") : Json::array();
   std::map<std::string, Json> champions;
-  ASSIGN_OR_RETURN(const std::vector<Event> events, run.archive->events());
-  for (const Event& event : events)
-    if (event.kind == "champion") {
-      const Json champion = Json::parse(event.body);
-      champions[champion.at("case_name").get<std::string>()] = champion;
-    }
+  ASSIGN_OR_RETURN(const std::vector<Event> events, run.archive->events_of("champion"));
+  for (const Event& event : events) {
+    const Json champion = Json::parse(event.body);
+    champions[champion.at("case_name").get<std::string>()] = champion;
+  }
   status["champions"] = Json::array();
   for (auto& [name, champion] : champions) status["champions"].push_back(std::move(champion));
   status["winner"] = ended ? ended->at("winner") : Json();

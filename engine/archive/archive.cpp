@@ -212,6 +212,21 @@ class SqliteArchive final : public Archive {
     return static_cast<int>(count);
   }
 
+  Result<int> count_evaluations_before(std::int64_t sequence) const override {
+    ASSIGN_OR_RETURN(Statement select,
+                     database_.prepare("SELECT COUNT(*) FROM evaluations WHERE sequence < ?"));
+    select.bind(sequence);
+    ASSIGN_OR_RETURN(const bool row, select.step());
+    return row ? static_cast<int>(select.integer(0)) : 0;
+  }
+
+  Result<std::vector<Event>> events_of(const std::string& kind) const override {
+    ASSIGN_OR_RETURN(Statement select, database_.prepare(std::string(kSelectEvents) +
+                                                         "WHERE e.kind = ? ORDER BY e.sequence"));
+    select.bind(kind);
+    return read_events(select);
+  }
+
   Result<void> rebuild_tables() override {
     CHECK(lock_.has_value(), "a read-only archive is not rebuilt");
     ASSIGN_OR_RETURN(Transaction transaction, Transaction::begin(database_));
@@ -286,13 +301,6 @@ class SqliteArchive final : public Archive {
 
   Result<Json> parse_event(const Event& event) const {
     return parse_json(event.body, "event " + std::to_string(event.sequence) + " of " + path());
-  }
-
-  Result<std::vector<Event>> events_of(const std::string& kind) const {
-    ASSIGN_OR_RETURN(Statement select, database_.prepare(std::string(kSelectEvents) +
-                                                         "WHERE e.kind = ? ORDER BY e.sequence"));
-    select.bind(kind);
-    return read_events(select);
   }
 
   template <typename Noun, typename Restore>

@@ -108,6 +108,9 @@ class Archive {
   virtual Result<std::optional<Json>> last_event(const std::string& kind) const = 0;
   virtual Result<std::string> content(const std::string& hash) const = 0;
   virtual Result<int> count_evaluations() const = 0;
+  // Of one kind alone: as quick with thousands of attempts as with ten.
+  virtual Result<std::vector<Event>> events_of(const std::string& kind) const = 0;
+  virtual Result<int> count_evaluations_before(std::int64_t sequence) const = 0;
 
   // Derives every table anew from the events; for tables that were damaged or edited.
   virtual Result<void> rebuild_tables() = 0;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "model/json_forms.h"
 
@@ -124,6 +125,15 @@ Result<void> CampaignLog::families(const std::vector<FamilyState>& families) {
   return archive_->append_event("families", {{"families", std::move(list)}});
 }
 
+Result<void> CampaignLog::roles(const std::vector<FamilyState>& families) {
+  for (const FamilyState& family : families) {
+    const std::string role = family.retired ? "retired" : std::string(to_string(family.role));
+    if (std::exchange(roles_[family.name], role) == role) continue;
+    RETURN_IF_ERROR(archive_->append_event("role", {{"family", family.name}, {"role", role}}));
+  }
+  return {};
+}
+
 Result<void> CampaignLog::ended(const Json& summary) {
   return archive_->append_event("stop", summary);
 }
@@ -170,6 +180,8 @@ Result<History> CampaignLog::replay(Search& search,
         note_object(body, candidates, history);
       } else if (event.kind == "promotion" && !body.at("engine_failed").get<bool>()) {
         history.promotions.push_back(read_promotion(body));
+      } else if (event.kind == "role") {
+        roles_[body.at("family").get<std::string>()] = body.at("role").get<std::string>();
       } else if (event.kind == "refusal") {
         ++history.challenges;
         search.refuse(body.at("case_name").get<std::string>(),

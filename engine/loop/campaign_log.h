@@ -65,6 +65,8 @@ class CampaignLog {
                        const std::string& why);
   Result<void> promotion(const Promotion& promotion);
   Result<void> families(const std::vector<FamilyState>& families);
+  // Writes down the roles that changed since the last call.
+  Result<void> roles(const std::vector<FamilyState>& families);
   Result<void> ended(const Json& summary);
 
   // Replays what was recorded into `search` (sketches first, submissions as they came).
@@ -80,6 +82,7 @@ class CampaignLog {
  private:
   std::unique_ptr<Archive> archive_;
   int evaluation_count_ = -1;  // unknown until first asked
+  std::map<std::string, std::string> roles_;  // as written down, by family
 };
 
 }  // namespace kbeam

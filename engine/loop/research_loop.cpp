@@ -338,6 +338,7 @@ Result<void> Campaign::search_until_stopped() {
     const double before_s = meter_.wall_s();
     RETURN_IF_ERROR(settle_challenges());
     confirming_s_ += meter_.wall_s() - before_s;
+    RETURN_IF_ERROR(log_->roles(search_->families()));
     tell_progress();
   }
   search_ended_s_ = meter_.wall_s();

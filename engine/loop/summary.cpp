@@ -146,16 +146,21 @@ Result<ReportInput> gather_report(const Archive& archive, const Problem& problem
       ASSIGN_OR_RETURN(FamilyState state, family_from_json(family));
       input.families.push_back(std::move(state));
     }
-  ASSIGN_OR_RETURN(const std::vector<Event> events, archive.events());
-  int evaluations = 0;
-  for (const Event& event : events) {
-    evaluations += event.kind == "evaluation" ? 1 : 0;
-    if (event.kind != "champion") continue;
-    ASSIGN_OR_RETURN(const Champion champion, champion_from_json(Json::parse(event.body)));
+  ASSIGN_OR_RETURN(const std::vector<Event> crowned, archive.events_of("champion"));
+  for (const Event& event : crowned) {
+    ASSIGN_OR_RETURN(const Json body, parse_json(event.body, "a champion"));
+    ASSIGN_OR_RETURN(const Champion champion, champion_from_json(body));
+    ASSIGN_OR_RETURN(const int evaluations, archive.count_evaluations_before(event.sequence));
     input.ladder.push_back({evaluations, champion});
     std::erase_if(input.champions,
                   [&](const Champion& known) { return known.case_name == champion.case_name; });
     input.champions.push_back(champion);
+  }
+  ASSIGN_OR_RETURN(const std::vector<Event> roles, archive.events_of("role"));
+  for (const Event& event : roles) {
+    ASSIGN_OR_RETURN(const Json body, parse_json(event.body, "a role"));
+    ASSIGN_OR_RETURN(const int evaluations, archive.count_evaluations_before(event.sequence));
+    input.roles.push_back({evaluations, body.value("family", ""), body.value("role", "")});
   }
   for (const Evaluation& evaluation : input.evaluations)
     if (evaluation.stage == Stage::promote)

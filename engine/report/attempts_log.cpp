@@ -1,8 +1,10 @@
 // attempts_log.md: for people in an editor, and for proposers that read what was tried.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "report/facts.h"
 #include "report/report.h"
@@ -11,7 +13,10 @@
 namespace kbeam {
 namespace {
 
-constexpr std::size_t kLadderLines = 12;  // what a first page has room for
+// What a first page has room for.
+constexpr std::size_t kLadderLines = 10;
+constexpr std::size_t kFamilyLines = 8;
+constexpr std::size_t kMostReason = 160;
 
 std::string attempts_in_words(const ReportInput& input, const ReportFacts& facts) {
   const auto total = facts.attempts.size();
@@ -103,18 +108,32 @@ void write_ladder(std::string& log, const ReportFacts& facts) {
                      : "\n";
 }
 
+// Those that are still tried first, the best of each kind before the others.
+std::vector<const FamilyState*> in_order_of_interest(const std::vector<FamilyState>& families) {
+  std::vector<const FamilyState*> order;
+  for (const FamilyState& family : families) order.push_back(&family);
+  std::ranges::stable_sort(order, [](const FamilyState* a, const FamilyState* b) {
+    return a->retired != b->retired ? b->retired : a->best_speedup > b->best_speedup;
+  });
+  return order;
+}
+
 void write_families(std::string& log, const ReportInput& input) {
   if (input.families.empty()) return;
   log += "## Families\n\n| family | role | evaluations | accepted | best | what became of it |\n";
   log += "|---|---|---:|---:|---:|---|\n";
-  for (const FamilyState& family : input.families) {
-    const std::string fate = family.retired ? "retired: " + family.retired_why : "in the beam";
-    log += fmt::format("| {} | {} | {} | {} | {} | {} |\n", markdown_code(family.name),
-                       to_string(family.role), family.evaluations, family.accepted,
-                       family.accepted > 0 ? format_ratio(family.best_speedup) : "-",
+  std::vector<const FamilyState*> order = in_order_of_interest(input.families);
+  const std::size_t skipped = order.size() > kFamilyLines ? order.size() - kFamilyLines : 0;
+  order.resize(order.size() - skipped);
+  for (const FamilyState* family : order) {
+    const std::string fate =
+        family->retired ? "retired: " + shorten(family->retired_why, kMostReason) : "in the beam";
+    log += fmt::format("| {} | {} | {} | {} | {} | {} |\n", markdown_code(family->name),
+                       to_string(family->role), family->evaluations, family->accepted,
+                       family->accepted > 0 ? format_ratio(family->best_speedup) : "-",
                        escape_markdown(fate));
   }
-  log += "\n";
+  log += skipped > 0 ? fmt::format("\n{} more families are in report.html.\n\n", skipped) : "\n";
 }
 
 void write_rejects(std::string& log, const ReportFacts& facts) {
@@ -122,7 +141,7 @@ void write_rejects(std::string& log, const ReportFacts& facts) {
   log += "## Verdicts\n\n| verdict | attempts | first reason |\n|---|---:|---|\n";
   for (const VerdictFacts& row : facts.verdicts)
     log += fmt::format("| {} | {} | {} |\n", markdown_code(to_string(row.verdict)), row.count,
-                       escape_markdown(row.example));
+                       escape_markdown(shorten(row.example, kMostReason)));
   log += "\n";
 }
 

@@ -228,6 +228,9 @@ ReportFacts gather_facts(const ReportInput& input) {
       facts.promotion = &evaluation;
   facts.cases = gather_cases(input, facts.winner);
   facts.ladder = gather_ladder(input);
+  facts.sketches = add_ancestry(input, winner_id, facts.attempts);
+  facts.category_gains = gather_gains(GainOf::category, facts.attempts, facts.ladder);
+  facts.origin_gains = gather_gains(GainOf::origin, facts.attempts, facts.ladder);
   facts.verdicts = gather_verdicts(input);
   facts.speedup_geomean = summary_number(winner, "speedup_geomean");
   facts.baseline = summary_text(input.summary, "baseline");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/verdict.h"
+#include "report/ancestry.h"
 #include "report/report.h"
 
 namespace kbeam {
@@ -22,8 +23,12 @@ struct AttemptFacts {
   std::map<std::string, PairedSummary> per_case;  // against the baseline, on the headline's threads
   std::optional<double> geomean;                  // over per_case
   bool covers_every_case = false;
-  int later_attempt = 0;  // the next attempt of the same candidate; 0: none
-  std::string decision;   // on the last attempt of a candidate
+  int later_attempt = 0;         // the next attempt of the same candidate; 0: none
+  std::string decision;          // on the last attempt of a candidate
+  bool is_first = false;         // of its candidate
+  std::vector<int> parents;      // on a first attempt: the first attempts of what it came from
+  bool leads_to_winner = false;  // a first attempt of the winner or of an ancestor of it
+  int sketch = -1;               // into ReportFacts::sketches; -1: of several files, or unknown
 
   std::string family() const { return candidate != nullptr ? candidate->family : "unknown"; }
 };
@@ -60,6 +65,9 @@ struct ReportFacts {
   std::vector<AttemptFacts> attempts;
   std::vector<CaseFacts> cases;
   std::vector<LadderFacts> ladder;
+  std::vector<SketchFacts> sketches;  // in order of appearance
+  std::vector<GainFacts> category_gains;
+  std::vector<GainFacts> origin_gains;
   std::vector<VerdictFacts> verdicts;  // that occurred, in the order of the enum
   const Candidate* winner = nullptr;
   const Evaluation* promotion = nullptr;  // the last one on the headline's threads, won or not

@@ -33,6 +33,13 @@ struct LadderStep {
   Champion champion;
 };
 
+// A family's part from here on: a role's word, or "retired".
+struct RoleChange {
+  int evaluation = 0;  // how many evaluations had been made
+  std::string family;
+  std::string role;
+};
+
 // All that a report shows. Gathered by the loop from the archive, so that report knows no other
 // stage. Figures of an evaluation count as "against the baseline" when their reference is no
 // candidate of this campaign.
@@ -45,6 +52,7 @@ struct ReportInput {
   std::vector<Evaluation> evaluations;           // in order
   std::map<std::string, std::string> decisions;  // candidate id -> what and why
   std::vector<FamilyState> families;
+  std::vector<RoleChange> roles;  // in order; empty where the archive does not tell
   std::vector<Champion> champions;
   std::vector<LadderStep> ladder;      // every champion of every case, in order of crowning
   std::vector<Measurement> all_cores;  // the winner against the baseline on all cores; may be empty

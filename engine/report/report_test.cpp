@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "base/files.h"
@@ -161,8 +162,66 @@ TEST(EmptyCampaign, StillSaysWhatItKnows) {
   EXPECT_THAT(render_report_html(ReportInput{}), HasSubstr("kbeam-data"));
 }
 
+TEST(Page, ShowsTheLadderWithWhatEachStepChanged) {
+  const ReportInput input = make_synthetic_campaign(300, 3);
+  const std::string page = render_report_html(input);
+  EXPECT_EQ(count_of(page, "class=\"step\""), static_cast<int>(input.ladder.size()));
+  EXPECT_THAT(page, HasSubstr("<ins>+// Step "));  // an agent's line, against its parent
+  EXPECT_THAT(page, HasSubstr(" → "));
+  for (const LadderStep& step : input.ladder)
+    EXPECT_THAT(page, HasSubstr(step.champion.candidate_id));
+}
+
+TEST(Page, HoldsDescentRolesAndGains) {
+  const ReportInput input = make_synthetic_campaign(300, 3);
+  const Json data = data_in(render_report_html(input));
+  EXPECT_EQ(data["roles"].size(), input.roles.size());
+  std::set<std::string> candidates;
+  int line = 0;
+  for (const Json& attempt : data["attempts"]) {
+    candidates.insert(attempt["candidate"].get<std::string>());
+    line += attempt.value("line", false) ? 1 : 0;
+    for (const Json& parent : attempt.value("from", Json::array()))
+      EXPECT_TRUE(data["attempts"][parent.get<std::size_t>() - 1].value("first", false));
+  }
+  int first = 0;
+  for (const Json& attempt : data["attempts"]) first += attempt.value("first", false) ? 1 : 0;
+  EXPECT_EQ(first, static_cast<int>(candidates.size()));
+  EXPECT_GT(line, 3);  // the portfolio, its rows and where they came from
+  EXPECT_FALSE(data["gains"]["category"].empty());
+}
+
+TEST(LargeCampaign, ManyFamiliesAndLongReasonsLeaveTheFirstPageAPage) {
+  ReportInput input = make_synthetic_campaign(500, 3);
+  const FamilyState family = input.families.front();
+  for (int i = 0; i < 200; ++i) {
+    input.families.push_back(family);
+    input.families.back().name = "model_" + std::to_string(i);
+    input.families.back().retired_why = std::string(5000, 'w');
+    input.families.back().retired = true;
+  }
+  for (Evaluation& evaluation : input.evaluations) evaluation.reason = std::string(20'000, 'r');
+  const std::string log = render_attempts_log(input);
+  const std::string page = log.substr(0, log.find("## Every attempt"));
+  EXPECT_LT(count_of(page, "\n"), 80);
+  EXPECT_LT(page.size(), 10'000u);
+  EXPECT_THAT(page, HasSubstr("196 more families are in report.html"));
+  EXPECT_LT(render_report_html(input).size(), 2'000'000u);
+}
+
+TEST(LargeCampaign, ManyLongDiffsDoNotMakeThePageLarge) {
+  ReportInput input = make_synthetic_campaign(300, 3);
+  for (std::size_t i = 0; i < input.candidates.size(); ++i)
+    for (Row& row : input.candidates[i].rows) {
+      row.source.clear();
+      for (int line = 0; line < 400; ++line)
+        row.source += std::string(100, 'x') + std::to_string(i * 1000 + line) + "\n";
+    }
+  EXPECT_LT(render_report_html(input).size(), 5'000'000u);
+}
+
 TEST(LargeCampaign, TwoThousandAttemptsStaySmallAndBeginWithOnePage) {
-  const ReportInput input = make_synthetic_campaign(2000, 3);
+  const ReportInput input = make_synthetic_campaign(2000, 3, /*checks=*/54);
   const std::string page = render_report_html(input);
   EXPECT_LT(page.size(), 10'000'000u);
   EXPECT_EQ(data_in(page)["attempts"].size(), 2000u);

@@ -84,7 +84,8 @@ PairedSummary summary_of(double speedup, double reference_ns, double half_width)
 // Makes attempts and remembers what the report needs at the end.
 class Maker {
  public:
-  Maker(ReportInput& input, std::uint64_t seed) : input_(input), random_(seed) {
+  Maker(ReportInput& input, std::uint64_t seed, int checks)
+      : input_(input), random_(seed), checks_(checks) {
     for (const SyntheticFamily& family : kFamilies) {
       Idea idea{fmt::format("idea-{}", family.name),      family.name, family.category, family.text,
                 "faster where the matrix fits the cache", {},          "builtin"};
@@ -93,6 +94,7 @@ class Maker {
       state.name = family.name;
       state.text = family.text;
       input_.families.push_back(state);
+      input_.roles.push_back({0, family.name, "structural"});
     }
   }
 
@@ -109,6 +111,7 @@ class Maker {
         add_measurement(evaluation, i, kFamilies[family].best[i] * quality, 0.05);
     }
     tell_family(family, evaluation);
+    change_role(family, number);
     input_.evaluations.push_back(make_evaluation(evaluation));
   }
 
@@ -181,17 +184,21 @@ class Maker {
     return *std::ranges::find(input_.candidates, id, &Candidate::id);
   }
 
+  // Most candidates vary knobs of a known source; an agent now and then changes the source itself.
   const Candidate& add_candidate(std::size_t family) {
     Candidate candidate;
     candidate.family = kFamilies[family].name;
     candidate.idea_id = input_.ideas[family].id;
     candidate.origin = random_.below(2) == 0 ? "builtin/random" : "builtin/local_search";
-    if (!input_.candidates.empty() && random_.below(2) == 0)
-      candidate.parent = input_.candidates.back().id;
+    const std::string& best = input_.families[family].best_candidate;
+    if (!best.empty() && random_.below(2) == 0) candidate.parent = best;
     Row row;
-    row.source = fmt::format(
-        "// {}\n#include <kbeam/candidate.h>\n\nKBEAM_KNOB(int, kPanel, 32, 8, 16, 32, 64);\n",
-        kFamilies[family].text);
+    row.source = candidate.parent.empty() ? first_source(family) : find(best).rows.front().source;
+    if (!candidate.parent.empty() && random_.below(3) == 0) {
+      candidate.origin = "agent:synthetic";
+      row.source +=
+          fmt::format("\n// Step {} keeps one more row in registers.\n", input_.candidates.size());
+    }
     row.source_name = fmt::format("{}.cpp", kFamilies[family].name);
     row.knobs = {{"kPanel", std::to_string(8 << random_.below(4))},
                  {"kWidth", std::to_string(8 << random_.below(2))},
@@ -199,6 +206,25 @@ class Maker {
     candidate.rows = {row};
     candidate.id = candidate_id(candidate);
     return input_.candidates.emplace_back(candidate);
+  }
+
+  static std::string first_source(std::size_t family) {
+    return fmt::format(
+        "// {}\n#include <kbeam/candidate.h>\n\nKBEAM_KNOB(int, kPanel, 32, 8, 16, 32, 64);\n",
+        kFamilies[family].text);
+  }
+
+  // A family that leads exploits; the others are told apart by their share of its speed.
+  void change_role(std::size_t family, int number) {
+    double most = 0;
+    for (const FamilyState& state : input_.families) most = std::max(most, state.best_speedup);
+    FamilyState& state = input_.families[family];
+    const Role role = state.best_speedup >= 0.95 * most ? Role::exploit
+                      : state.evaluations < 12          ? Role::structural
+                                                        : Role::near_miss;
+    if (role == state.role) return;
+    state.role = role;
+    input_.roles.push_back({number, state.name, std::string(to_string(role))});
   }
 
   Evaluation blank(const Candidate& candidate, Stage stage, int number) {
@@ -211,10 +237,16 @@ class Maker {
     evaluation.sandbox = SandboxLevel::namespaces;
     evaluation.started_unix_ms = 1'767'225'600'000 + number * 1400;
     evaluation.ended_unix_ms = evaluation.started_unix_ms + 1300;
-    CheckReport report{"nan", Verdict::accepted, "fp32", "", {}, 3, random_.bits()};
-    report.figures = {
-        {"column_residual", 20 + 30 * random_.uniform(), 160, "eps", "matrix 3, column 7"}};
-    evaluation.checks = {report};
+    for (int i = 0; i < checks_; ++i) {
+      CheckReport report{"nan", Verdict::accepted, "fp32", "", {}, 3, random_.bits()};
+      if (i > 0) report.case_name = fmt::format("shape_{}", i);
+      report.figures = {
+          {"column_residual", 20 + 30 * random_.uniform(), 160, "eps", "matrix 3, column 7"}};
+      for (const char* figure : {"orthogonality", "below_diagonal", "tau"})
+        if (checks_ > 1)
+          report.figures.push_back({figure, random_.uniform(), 2, "n eps", "matrix 0, column 13"});
+      evaluation.checks.push_back(report);
+    }
     return evaluation;
   }
 
@@ -301,11 +333,12 @@ class Maker {
 
   ReportInput& input_;
   Random random_;
+  int checks_;
 };
 
 }  // namespace
 
-ReportInput make_synthetic_campaign(int attempts, std::uint64_t seed) {
+ReportInput make_synthetic_campaign(int attempts, std::uint64_t seed, int checks) {
   ReportInput input;
   input.config.run_id = "synthetic-7f3a";
   input.config.problem_name = "batched_qr";
@@ -333,7 +366,7 @@ ReportInput make_synthetic_campaign(int attempts, std::uint64_t seed) {
                    {"engine_overhead_fraction", 0.031},
                    {"stop_reason", "budget_wall"}};
   if (attempts == 0) return input;
-  Maker maker(input, seed);
+  Maker maker(input, seed, checks);
   for (int number = 1; number < attempts; ++number) {
     if (number > 6 && number % 6 == 0)
       maker.confirm(number);
@@ -341,10 +374,10 @@ ReportInput make_synthetic_campaign(int attempts, std::uint64_t seed) {
       maker.screen(number, attempts);
   }
   maker.promote(attempts);
-  input.families[0].role = Role::exploit;
-  input.families[2].role = Role::near_miss;
-  input.families[1].retired = true;
-  input.families[1].retired_why = "no champion in 30 evaluations, and 2.1 x behind in every case";
+  FamilyState& retired = input.families[1];
+  retired.retired = true;
+  retired.retired_why = "no champion in 30 evaluations, and 2.1 x behind in every case";
+  input.roles.push_back({attempts * 3 / 4, retired.name, "retired"});
   return input;
 }
 

@@ -8,6 +8,7 @@
 
 namespace kbeam {
 
-ReportInput make_synthetic_campaign(int attempts, std::uint64_t seed);
+// `checks`: check reports of an evaluation; a real screen of batched_qr has 54.
+ReportInput make_synthetic_campaign(int attempts, std::uint64_t seed, int checks = 1);
 
 }  // namespace kbeam

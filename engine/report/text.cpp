@@ -5,6 +5,8 @@
 #include <cmath>
 #include <ctime>
 
+#include "base/check.h"
+
 namespace kbeam {
 
 std::string escape_html(std::string_view text) {
@@ -114,6 +116,28 @@ std::string format_date(std::int64_t unix_ms) {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &date);
   return text;
+}
+
+std::string shorten(std::string_view text, std::size_t most_bytes) {
+  if (text.size() <= most_bytes) return std::string(text);
+  while (most_bytes > 0 && (static_cast<unsigned char>(text[most_bytes]) & 0xc0) == 0x80)
+    --most_bytes;
+  return std::string(text.substr(0, most_bytes)) + "…";
+}
+
+std::string fill_slots(std::string_view frame,
+                       const std::map<std::string_view, std::string>& slots) {
+  std::string page;
+  for (;;) {
+    const std::size_t open = frame.find("{{");
+    page += frame.substr(0, open);
+    if (open == std::string_view::npos) return page;
+    const std::size_t close = frame.find("}}", open);
+    const auto slot = slots.find(frame.substr(open + 2, close - open - 2));
+    CHECK(slot != slots.end(), "every slot of an embedded page is filled");
+    page += slot->second;
+    frame.remove_prefix(close + 2);
+  }
 }
 
 }  // namespace kbeam

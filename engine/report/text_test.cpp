@@ -47,5 +47,16 @@ TEST(Formats, TimesChooseTheirUnit) {
   EXPECT_EQ(format_date(1'767'225'600'000), "2026-01-01 00:00 UTC");
 }
 
+TEST(Shorten, KeepsShortTextAndNeverHalfACharacter) {
+  EXPECT_EQ(shorten("short", 5), "short");
+  EXPECT_EQ(shorten("longer", 3), "lon…");
+  EXPECT_EQ(shorten("a\u00e9b", 2), "a…");  // the second byte begins in the middle of é
+  EXPECT_EQ(shorten("", 0), "");
+}
+
+TEST(FillSlots, PutsTextInItsPlaceAndLeavesWhatLooksLikeASlot) {
+  EXPECT_EQ(fill_slots("a {{x}} {{y}}", {{"x", "{{y}}"}, {"y", "2"}}), "a {{y}} 2");
+}
+
 }  // namespace
 }  // namespace kbeam

@@ -65,29 +65,70 @@ def expected_marks(archive):
     number = {id: i + 1 for i, (id,) in enumerate(rows("SELECT id FROM evaluations ORDER BY sequence"))}
     marks = {}
 
-    speedups = {}
+    speedups, stages = {}, {}
     for id, stage, speedup in rows(
             "SELECT e.id, e.stage, m.speedup FROM evaluations e JOIN measurements m ON m.evaluation_id = e.id "
-            "WHERE m.threads = 1 AND m.reference NOT IN (SELECT id FROM candidates)"):
-        speedups.setdefault((id, stage), []).append(speedup)
-    for (id, stage), values in speedups.items():
-        if stage == "screen":
+            "WHERE m.threads = 1 AND m.reference NOT IN (SELECT id FROM candidates) ORDER BY m.position"):
+        speedups.setdefault(id, []).append(speedup)
+        stages[id] = stage
+    for id, values in speedups.items():
+        if stages[id] == "screen":
             marks["progress", "screened", str(number[id])] = geomean(values)
-        if stage == "promote":
+        if stages[id] == "promote":
             marks["progress", "promoted", str(number[id])] = geomean(values)
     for (id,) in rows("SELECT id FROM evaluations WHERE verdict <> 'accepted'"):
         marks["progress", "rejected", str(number[id])] = None
 
-    ceilings = {row["case_name"]: row for row in bodies("ceilings")}
+    baseline = bodies("baseline")[-1]
+    ceilings = baseline["ceilings"]
+    before = lambda sequence: rows("SELECT COUNT(*) FROM evaluations WHERE sequence < ?", (sequence,)).fetchone()[0]
     standing = {name: (1, 1, 1) for name in ceilings}
-    for step in bodies("champion"):
-        champion, key = step["champion"], str(step["evaluation"])
+    gains, last = {}, 1
+    for sequence, body in rows("SELECT sequence, body FROM events WHERE kind = 'champion' ORDER BY sequence").fetchall():
+        champion, key = json.loads(body), str(before(sequence))
         standing[champion["case_name"]] = tuple(champion[name] for name in ("speedup", "low", "high"))
         best, low, high = (geomean([row[i] for row in standing.values()]) for i in range(3))
         marks["progress", "best", key] = best
         marks["progress", "interval", key] = (low, high)
+        category, origin = rows("SELECT i.category, c.origin FROM candidates c JOIN ideas i ON i.id = c.idea_id "
+                                "WHERE c.id = ?", (champion["candidate_id"],)).fetchone()
+        for name in (f"category {category}", f"origin {origin}"):
+            gains[name] = gains.get(name, 1) * best / last
+        last = best
+    for name, factor in gains.items():
+        marks["gains", "all", name] = max(0, math.log(factor))
 
-    winner = bodies("summary")[-1]["winner"]
+    # The first attempt of every candidate: in the tree, and in the trace of its source.
+    families = dict(rows("SELECT id, family FROM candidates"))
+    seen, spent, best_of, order = set(), {}, {}, []
+    sources = {id: tuple(hash for (hash,) in rows("SELECT source_hash FROM rows WHERE candidate_id = ?", (id,)))
+               for id in families}
+    for id, candidate in rows("SELECT id, candidate_id FROM evaluations ORDER BY sequence").fetchall():
+        if candidate in seen:
+            continue
+        seen.add(candidate)
+        value = geomean(speedups[id]) if id in speedups else None
+        marks["tree", "candidate", str(number[id])] = value
+        if len(sources[candidate]) != 1:
+            continue
+        source = sources[candidate][0]
+        if source not in order:
+            order.append(source)
+        spent[source] = spent.get(source, 0) + 1
+        if value is not None and len(speedups[id]) == len(ceilings) and value > best_of.get(source, 0):
+            best_of[source] = value
+            marks["tuning", f"sketch {order.index(source)}", str(spent[source])] = value
+
+    open_roles, end = {}, max(2, len(number))
+    for sequence, body in rows("SELECT sequence, body FROM events WHERE kind = 'role' ORDER BY sequence").fetchall() + [
+            (None, json.dumps({"family": name, "role": "end"})) for name in set(families.values())]:
+        change, at = json.loads(body), end if sequence is None else before(sequence)
+        role, since = open_roles.get(change["family"], ("none", 0))
+        if number and role in ("exploit", "near_miss", "structural") and at > since:
+            marks["tree", "role", f"{change['family']} {since}"] = None
+        open_roles[change["family"]] = change["role"], at
+
+    winner = bodies("stop")[-1]["winner"]
     if winner:
         for case, speedup, low, high, candidate_ns, reference_ns in rows(
                 "SELECT m.case_name, m.speedup, m.low, m.high, m.candidate_ns, m.reference_ns FROM measurements m "
@@ -98,14 +139,14 @@ def expected_marks(archive):
             marks["roofs", "winner", case] = ceilings[case]["flops"] / candidate_ns
             marks["roofs", "baseline", case] = ceilings[case]["flops"] / reference_ns
     for case, row in ceilings.items():
-        marks.setdefault(("roofs", "baseline", case), row["flops"] / row["baseline_ns"])
-        for name, time_ns in row["ceiling_ns"].items():
+        marks.setdefault(("roofs", "baseline", case), row["flops"] / baseline["case_ns"][case])
+        for name, time_ns in row["ns"].items():
             marks["roofs", name, case] = row["flops"] / time_ns
 
     for verdict, count in rows("SELECT verdict, COUNT(*) FROM evaluations GROUP BY verdict"):
         marks["verdicts", "all", verdict] = count
     if number:
-        for family in bodies("family"):
+        for family in bodies("families")[-1]["families"]:
             marks["families", "all", family["name"]] = family["evaluations"]
             marks["families", "accepted", family["name"]] = family["accepted"]
     return marks
@@ -158,6 +199,9 @@ def compare_positions(charts):
     for chart in charts:
         name = chart["chart"]
         at = {"log": math.log, "linear": float}[chart["scale"]]
+        if chart["axis"] == "lanes":
+            compare_lanes(chart)
+            continue
         if chart["axis"] == "x":
             for mark in chart["marks"]:
                 require(abs(mark["low"][0] - chart["marks"][0]["low"][0]) < PIXEL, f"{name}: bars start together")
@@ -177,6 +221,38 @@ def compare_positions(charts):
         across = [(float(mark["x"]), mark["centre"][0]) for mark in chart["marks"] if "x" in mark]
         if across:
             require(fit_line(across, name + ", x") > 0, f"{name}: later is right")
+
+
+def compare_lanes(chart):
+    """Higher in its lane is faster, on one scale for all lanes; across all of them, later is right."""
+    slopes, across = [], []
+    for lane in {mark["lane"] for mark in chart["marks"] if "lane" in mark}:
+        marks = [mark for mark in chart["marks"] if mark.get("lane") == lane]
+        across += [(float(mark["x"]), mark["centre"][0]) for mark in marks]
+        points = [(math.log(float(mark["value"])), mark["centre"][1]) for mark in marks if "value" in mark]
+        if len(points) < 3:
+            continue
+        lowest, highest = min(points), max(points)
+        slopes.append((highest[1] - lowest[1]) / (highest[0] - lowest[0]))
+        off = max(abs(lowest[1] + slopes[-1] * (value - lowest[0]) - pixel) for value, pixel in points)
+        require(off < PIXEL, f"lane {lane}: a mark lies {off:.2f} pixels from where its speed-up belongs")
+    require(slopes and max(slopes) < 0 and max(slopes) - min(slopes) < 0.5, f"lanes share one scale: {slopes}")
+    require(fit_line(across, "tree, x") > 0, "tree: later is right")
+
+
+def check_steps(browser, page, archive):
+    """The ladder is a list of all champions in order; what an agent changed is shown as changed lines."""
+    browser.open(page, 390, "light")
+    database = sqlite3.connect(f"file:{archive}?mode=ro", uri=True)
+    wanted = [json.loads(body) for (body,) in database.execute(
+        "SELECT body FROM events WHERE kind = 'champion' ORDER BY sequence")]
+    shown = browser.run("""return [...document.querySelectorAll("ol.steps > li")].map((row) => row.textContent);""")
+    require(len(shown) == len(wanted), f"{len(shown)} steps of {len(wanted)}")
+    for text, champion in zip(shown, wanted):
+        require(champion["candidate_id"] in text and champion["case_name"] in text, f"a step says {text}")
+    edges = browser.run("""return [...document.querySelectorAll("#chart-tree [data-edge]")].map((e) => e.dataset.edge);""")
+    parents = database.execute("SELECT COUNT(*) FROM candidates c JOIN candidates p ON c.parent = p.id").fetchone()[0]
+    require(len(edges) >= parents > 0, f"{len(edges)} lines of descent for {parents} candidates with a parent")
 
 
 class Browser:
@@ -276,6 +352,7 @@ def main(make_report):
             require(len(expected) > ATTEMPTS, "the archive has enough to draw")
             check_page(browser, page, expected)
             check_attempt_list(browser, page, archive)
+            check_steps(browser, page, archive)
             check_tampering_is_noticed(browser, page, expected)
             # A campaign that evaluated nothing: only the ceilings are drawn, and nothing complains.
             check_page(browser, pages[0] / "report.html", expected_marks(pages[0] / "archive.sqlite"))
