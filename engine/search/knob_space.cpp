@@ -131,12 +131,30 @@ bool KnobSpace::allows(const KnobValues& values) const {
   return setting && allows(*setting);
 }
 
+void KnobSpace::restrict_to(std::vector<Setting> settings) {
+  std::sort(settings.begin(), settings.end());
+  settings.erase(std::unique(settings.begin(), settings.end()), settings.end());
+  listed_ = std::make_shared<const std::vector<Setting>>(std::move(settings));
+}
+
+// Whether some listed setting begins with the first `knobs` choices of this one.
+bool KnobSpace::is_listed(const Setting& setting, std::size_t knobs) const {
+  const auto head = setting.begin() + static_cast<std::ptrdiff_t>(knobs);
+  const auto found = std::lower_bound(
+      listed_->begin(), listed_->end(), setting, [&](const Setting& listed, const Setting&) {
+        return std::lexicographical_compare(listed.begin(), listed.end(), setting.begin(), head);
+      });
+  return found != listed_->end() && std::equal(setting.begin(), head, found->begin());
+}
+
 bool KnobSpace::allows(const Setting& setting) const {
+  if (listed_) return is_listed(setting, setting.size());
   return std::all_of(constraints_.begin(), constraints_.end(),
                      [&](const Constraint& constraint) { return holds(constraint, setting); });
 }
 
 bool KnobSpace::allows_so_far(const Setting& setting, int assigned) const {
+  if (listed_) return is_listed(setting, at(assigned) + 1);
   const std::vector<int>& decided = decided_at_[at(assigned)];
   return std::all_of(decided.begin(), decided.end(),
                      [&](int constraint) { return holds(constraints_[at(constraint)], setting); });

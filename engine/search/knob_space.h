@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,10 @@ using Setting = std::vector<int>;
 class KnobSpace {
  public:
   KnobSpace(std::vector<Knob> knobs, std::vector<KnobConstraint> constraints);
+
+  // Allows these settings and no others, whatever the constraints say: a recorded space knows its
+  // settings but not the rule behind them.
+  void restrict_to(std::vector<Setting> settings);
 
   // Choices without repetition, the default among them, ascending where all of them are integers.
   const std::vector<Knob>& knobs() const { return knobs_; }
@@ -52,6 +57,7 @@ class KnobSpace {
 
   void add_constraint(const std::string& condition);
   bool holds(const Constraint& constraint, const Setting& setting) const;
+  bool is_listed(const Setting& setting, std::size_t knobs) const;
   bool evaluate(const Constraint& constraint, const Setting& setting) const;
   std::size_t answer_index(const Constraint& constraint, const Setting& setting) const;
   void fill_answers(Constraint& constraint);
@@ -63,7 +69,8 @@ class KnobSpace {
   std::vector<std::vector<std::optional<std::int64_t>>>
       numbers_;  // of every choice; nothing when opaque
   std::vector<Constraint> constraints_;
-  std::vector<std::vector<int>> decided_at_;  // constraints whose last knob is this one
+  std::vector<std::vector<int>> decided_at_;            // constraints whose last knob is this one
+  std::shared_ptr<const std::vector<Setting>> listed_;  // ascending; null: not restricted
 };
 
 }  // namespace kbeam

@@ -105,5 +105,20 @@ TEST(KnobSpace, TablesAndTextDecideAlike) {
                 a % b == 0);
 }
 
+TEST(KnobSpace, ListedSettingsReplaceTheConstraints) {
+  KnobSpace space({{"a", "int", "1", {"1", "2", "3"}}, {"b", "int", "5", {"5", "6"}}},
+                  {{"a + b < 7", ""}});
+  space.restrict_to({{2, 1}, {0, 0}, {2, 0}, {2, 1}});
+  EXPECT_TRUE(space.allows(KnobValues{{"a", "3"}, {"b", "6"}}));
+  EXPECT_TRUE(space.allows(KnobValues{{"a", "1"}}));
+  EXPECT_FALSE(space.allows(KnobValues{{"a", "1"}, {"b", "6"}}));
+  EXPECT_FALSE(space.allows(KnobValues{{"a", "2"}}));
+  EXPECT_TRUE(space.allows_so_far({2, 0}, 0));
+  EXPECT_FALSE(space.allows_so_far({1, 0}, 0));
+  EXPECT_EQ(space.neighbours({{"a", "3"}, {"b", "5"}}).size(), 2u);
+  const KnobSpace copy = space;
+  EXPECT_FALSE(copy.allows(KnobValues{{"a", "2"}}));
+}
+
 }  // namespace
 }  // namespace kbeam

@@ -3,6 +3,7 @@
 #include <kbeam/random.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 #include <vector>
@@ -174,6 +175,19 @@ std::unique_ptr<Tuner> make_random_tuner(const KnobSpace& space, std::uint64_t s
 
 std::unique_ptr<Tuner> make_local_search_tuner(const KnobSpace& space, std::uint64_t seed) {
   return std::make_unique<LocalSearchTuner>(space, seed);
+}
+
+std::span<const TunerStrategy> tuner_strategies() {
+  static constexpr std::array strategies{
+      TunerStrategy{"auto", "the local search and the model by turns", &make_auto_tuner},
+      TunerStrategy{"model", "what a Gaussian process over all that was seen expects most of",
+                    &make_model_tuner},
+      TunerStrategy{"local_search", "the neighbours of the best, and kicks out of a local optimum",
+                    &make_local_search_tuner},
+      TunerStrategy{"evolutionary", "children of two of the best, a few knobs changed",
+                    &make_evolutionary_tuner},
+      TunerStrategy{"random", "any setting that was not tried", &make_random_tuner}};
+  return strategies;
 }
 
 }  // namespace kbeam

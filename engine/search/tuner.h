@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "model/candidate.h"
 #include "search/knob_space.h"
@@ -33,5 +35,23 @@ std::unique_ptr<Tuner> make_random_tuner(const KnobSpace& space, std::uint64_t s
 // in random order, near ones first. A local optimum is left by changing several knobs of the best
 // at once.
 std::unique_ptr<Tuner> make_local_search_tuner(const KnobSpace& space, std::uint64_t seed);
+
+// Default first, some random starts, then children of two of the best with a few knobs changed.
+std::unique_ptr<Tuner> make_evolutionary_tuner(const KnobSpace& space, std::uint64_t seed);
+
+// Default first, some random starts, then what a Gaussian process expects most of. An ask costs
+// milliseconds, growing with the square of what was told.
+std::unique_ptr<Tuner> make_model_tuner(const KnobSpace& space, std::uint64_t seed);
+
+// The local search and the model by turns, over one set of told settings.
+std::unique_ptr<Tuner> make_auto_tuner(const KnobSpace& space, std::uint64_t seed);
+
+struct TunerStrategy {
+  std::string_view name;
+  std::string_view text;
+  std::unique_ptr<Tuner> (*make)(const KnobSpace& space, std::uint64_t seed);
+};
+// Every strategy, the default first.
+std::span<const TunerStrategy> tuner_strategies();
 
 }  // namespace kbeam

@@ -114,7 +114,9 @@ TEST_P(EveryTuner, SkipsWhatWasToldOrExcludedByOthers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tuner, EveryTuner,
-                         ::testing::Values(&make_random_tuner, &make_local_search_tuner));
+                         ::testing::Values(&make_random_tuner, &make_local_search_tuner,
+                                           &make_evolutionary_tuner, &make_model_tuner,
+                                           &make_auto_tuner));
 
 TEST(RandomTuner, IsUniformOverAllowedSettings) {
   const KnobSpace space({knob("a", 3), knob("b", 2)}, {{"a != 1 || b != 1", ""}});
@@ -146,9 +148,9 @@ struct Landscape {
   double enough = 0;
 };
 
-double median_evaluations(MakeTuner make, const Landscape& landscape) {
+double median_evaluations(MakeTuner make, const Landscape& landscape, std::size_t seeds = 50) {
   std::vector<int> needed;
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     const auto tuner = make(landscape.space, seed);
     for (int evaluations = 1;; ++evaluations) {
       const auto values = tuner->ask();
@@ -161,8 +163,8 @@ double median_evaluations(MakeTuner make, const Landscape& landscape) {
       }
     }
   }
-  std::nth_element(needed.begin(), needed.begin() + 25, needed.end());
-  return needed[25];
+  std::sort(needed.begin(), needed.end());
+  return needed[needed.size() / 2];
 }
 
 TEST(LocalSearch, ClimbsASmoothHillFarSoonerThanRandom) {
@@ -187,6 +189,72 @@ TEST(LocalSearch, GetsRoundFailures) {
   const double random = median_evaluations(&make_random_tuner, landscape);
   EXPECT_GT(local, 0);
   EXPECT_LT(local * 10, random) << local << " against " << random;
+}
+
+// A strategy that looks at what it was told needs far fewer than one that does not.
+TEST(EveryStrategy, BeatsRandomOnASmoothHillWithFailures) {
+  // Where a and c are both high nothing builds: a border that can be learned.
+  const auto with_border = [](const KnobValues& values) -> std::optional<double> {
+    if (at(values, "a") + at(values, "c") > 8) return std::nullopt;
+    return hill(values);
+  };
+  const Landscape landscape{hill_space(), with_border, 4.5};
+  const double random = median_evaluations(&make_random_tuner, landscape, 15);
+  for (const TunerStrategy& strategy : tuner_strategies()) {
+    if (strategy.name == "random") continue;
+    const double needed = median_evaluations(strategy.make, landscape, 15);
+    RecordProperty(std::string(strategy.name), static_cast<int>(needed));
+    EXPECT_GT(needed, 0);
+    EXPECT_LT(needed * 4, random) << strategy.name << ": " << needed << " against " << random;
+  }
+}
+
+TEST(EveryStrategy, HasANameThatItsTunerTells) {
+  const KnobSpace space({knob("a", 3)}, {});
+  std::set<std::string> names;
+  for (const TunerStrategy& strategy : tuner_strategies()) {
+    EXPECT_EQ(strategy.make(space, 1)->name(), strategy.name);
+    EXPECT_TRUE(names.insert(std::string(strategy.name)).second);
+  }
+  EXPECT_EQ(tuner_strategies().front().name, "auto");
+}
+
+// Half of the space fails and is no faster for it: few settings are lost there.
+TEST(ModelTuner, KeepsAwayFromWhatFailed) {
+  const KnobSpace space({knob("a", 10), knob("b", 20), knob("c", 20)}, {});
+  int failed = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const auto tuner = make_model_tuner(space, seed);
+    for (int i = 0; i < 40; ++i) {
+      const KnobValues values = *tuner->ask();
+      const bool fails = at(values, "a") >= 5;
+      if (i >= 20) failed += fails ? 1 : 0;
+      tuner->tell(values,
+                  fails ? std::nullopt
+                        : std::optional<double>(1 + 0.1 * at(values, "b") + 0.1 * at(values, "c")));
+    }
+  }
+  EXPECT_LE(failed, 50) << "of 200, where chance fails 100";
+}
+
+TEST(ModelTuner, TakesBackWhatASecondLookDenies) {
+  const KnobSpace space({knob("a", 12), knob("b", 12)}, {});
+  const auto tuner = make_model_tuner(space, 2);
+  std::vector<KnobValues> asked;
+  for (int i = 0; i < 30; ++i) {
+    asked.push_back(*tuner->ask());
+    tuner->tell(asked.back(), 1.0 + at(asked.back(), "a"));
+  }
+  tuner->tell(asked[3], std::nullopt);
+  tuner->tell(asked[4], 0.5);
+  std::set<KnobValues> seen(asked.begin(), asked.end());
+  for (int i = 0; i < 30; ++i) {
+    const KnobValues values = *tuner->ask();
+    EXPECT_TRUE(seen.insert(values).second);
+    tuner->tell(values, 1.0 + at(values, "a"));
+    ASSERT_TRUE(tuner->parent().has_value());
+    EXPECT_NE(*tuner->parent(), asked[3]);
+  }
 }
 
 // A low broad hill and a high narrow one: one climb is not enough.
