@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -50,6 +51,10 @@ Result<void> CampaignLog::baseline(const BaselineFacts& facts) {
 
 Result<void> CampaignLog::submission(const Submission& submission) {
   return archive_->append_event("submission", to_json(submission));
+}
+
+Result<void> CampaignLog::steering(const SteeringMessage& message) {
+  return archive_->append_event("steering", to_json(message));
 }
 
 Result<void> CampaignLog::attempt(const BuiltCandidate& built, const Evaluation& evaluation,
@@ -119,6 +124,20 @@ Result<std::optional<Promotion>> CampaignLog::find_promotion(
   return std::optional<Promotion>();
 }
 
+Result<void> CampaignLog::new_notices(const std::vector<Search::Notice>& notices) {
+  ASSIGN_OR_RETURN(const std::vector<Decision> decisions, archive_->decisions());
+  for (const Search::Notice& notice : notices) {
+    const bool known =
+        std::any_of(decisions.begin(), decisions.end(), [&](const Decision& decision) {
+          return decision.what == notice.what && decision.subject == notice.subject &&
+                 decision.why == notice.why;
+        });
+    if (!known)
+      RETURN_IF_ERROR(archive_->append_decision({notice.what, notice.subject, notice.why}));
+  }
+  return {};
+}
+
 Result<void> CampaignLog::families(const std::vector<FamilyState>& families) {
   Json list = Json::array();
   for (const FamilyState& family : families) list.push_back(to_json(family));
@@ -154,6 +173,9 @@ Result<History> CampaignLog::replay(Search& search,
         ASSIGN_OR_RETURN(Submission submission, submission_from_json(body));
         search.add(to_sketch(submission));
         history.submissions.push_back(std::move(submission));
+      } else if (event.kind == "steering") {
+        ASSIGN_OR_RETURN(const SteeringMessage message, steering_message_from_json(body));
+        static_cast<void>(apply_steering(message, search, history.steering));
       } else if (event.kind == "observation") {
         Observation observation;
         observation.candidate_id = body.at("candidate_id").get<std::string>();

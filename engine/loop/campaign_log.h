@@ -16,6 +16,7 @@
 #include "loop/baseline.h"
 #include "loop/inbox.h"
 #include "loop/promotion.h"
+#include "loop/steering.h"
 #include "search/search.h"
 
 namespace kbeam {
@@ -28,6 +29,7 @@ struct History {
     Observation observation;
   };
   std::vector<Submission> submissions;
+  SteeringState steering;
   double used_s = 0;
   double busy_s = 0;
   int evaluations = 0;  // screened
@@ -56,6 +58,7 @@ class CampaignLog {
 
   Result<void> baseline(const BaselineFacts& facts);
   Result<void> submission(const Submission& submission);
+  Result<void> steering(const SteeringMessage& message);
   Result<void> attempt(const BuiltCandidate& built, const Evaluation& evaluation,
                        const std::string& decision, const std::string& why);
   Result<void> observation(const Observation& observation, double used_s, double busy_s);
@@ -64,6 +67,8 @@ class CampaignLog {
   Result<void> refused(const std::string& case_name, const std::string& candidate_id,
                        const std::string& why);
   Result<void> promotion(const Promotion& promotion);
+  // What the search did by itself while it was replayed: those that a kill kept out of the record.
+  Result<void> new_notices(const std::vector<Search::Notice>& notices);
   Result<void> families(const std::vector<FamilyState>& families);
   // Writes down the roles that changed since the last call.
   Result<void> roles(const std::vector<FamilyState>& families);

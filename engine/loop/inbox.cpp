@@ -31,6 +31,82 @@ Result<Submission> submission_from_json(const Json& json) {
   }
 }
 
+std::string_view to_string(SteeringAction action) {
+  switch (action) {
+    case SteeringAction::say:
+      return "say";
+    case SteeringAction::pause:
+      return "pause";
+    case SteeringAction::resume:
+      return "resume";
+    case SteeringAction::drop:
+      return "drop";
+    case SteeringAction::protect:
+      return "protect";
+  }
+  return "unknown";
+}
+
+Json to_json(const SteeringMessage& message) {
+  return {{"id", message.id},     {"action", std::string(to_string(message.action))},
+          {"text", message.text}, {"family", message.family},
+          {"who", message.who},   {"asked_unix_ms", message.asked_unix_ms}};
+}
+
+Result<SteeringMessage> steering_message_from_json(const Json& json) {
+  const auto refuse = [](const std::string& why) {
+    return Error{ErrorCode::bad_input, "read a steering message", why, "say it again"};
+  };
+  try {
+    SteeringMessage message;
+    message.id = json.at("id").get<std::string>();
+    message.text = json.at("text").get<std::string>();
+    message.family = json.at("family").get<std::string>();
+    message.who = json.at("who").get<std::string>();
+    message.asked_unix_ms = json.at("asked_unix_ms").get<std::int64_t>();
+    const std::string word = json.at("action").get<std::string>();
+    for (const SteeringAction action :
+         {SteeringAction::say, SteeringAction::pause, SteeringAction::resume, SteeringAction::drop,
+          SteeringAction::protect}) {
+      if (word != to_string(action)) continue;
+      message.action = action;
+      return message;
+    }
+    return refuse("there is no action '" + word + "'");
+  } catch (const Json::exception& trouble) {
+    return refuse(trouble.what());
+  }
+}
+
+namespace {
+
+constexpr std::string_view kMessagePrefix = "steer-";
+
+enum class Content { submissions, messages };
+
+// In the order of their names, which begin with their times.
+std::vector<fs::path> files_in(const fs::path& folder, Content content) {
+  std::vector<fs::path> files;
+  std::error_code trouble;
+  for (const auto& entry : fs::directory_iterator(folder, trouble))
+    if (entry.path().extension() == ".json" &&
+        entry.path().filename().string().starts_with(kMessagePrefix) ==
+            (content == Content::messages))
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Result<Json> read_json_file(const fs::path& file) {
+  ASSIGN_OR_RETURN(const std::string text, read_file(file));
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded())
+    return Error{ErrorCode::bad_input, "read " + file.string(), "it is no JSON", "submit it again"};
+  return json;
+}
+
+}  // namespace
+
 Result<void> Inbox::drop_stop() const {
   std::error_code trouble;
   fs::create_directories(folder_, trouble);
@@ -45,6 +121,15 @@ Result<void> Inbox::drop_submission(const Submission& submission) const {
   return write_file(folder_ / name, json_text(to_json(submission)));
 }
 
+Result<std::string> Inbox::drop_message(SteeringMessage message) const {
+  std::error_code trouble;
+  fs::create_directories(folder_, trouble);
+  message.asked_unix_ms = SystemClock().unix_ms();
+  message.id = fmt::format("{}{:014}-{}", kMessagePrefix, message.asked_unix_ms, random_letters(6));
+  RETURN_IF_ERROR(write_file(folder_ / (message.id + ".json"), json_text(to_json(message))));
+  return message.id;
+}
+
 bool Inbox::stop_waits() const {
   std::error_code trouble;
   return fs::exists(folder_ / "stop", trouble);
@@ -56,24 +141,27 @@ bool Inbox::take_stop() const {
 }
 
 std::vector<Inbox::Waiting> Inbox::waiting() const {
-  std::vector<fs::path> files;
-  std::error_code trouble;
-  for (const auto& entry : fs::directory_iterator(folder_, trouble))
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
   std::vector<Waiting> submissions;
-  for (const fs::path& file : files) {
+  for (const fs::path& file : files_in(folder_, Content::submissions)) {
     const auto read = [&]() -> Result<Submission> {
-      ASSIGN_OR_RETURN(const std::string text, read_file(file));
-      const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-      if (json.is_discarded())
-        return Error{ErrorCode::bad_input, "read " + file.string(), "it is no JSON",
-                     "submit it again"};
+      ASSIGN_OR_RETURN(const Json json, read_json_file(file));
       return submission_from_json(json);
     };
     submissions.push_back({file, read()});
   }
   return submissions;
+}
+
+std::vector<Inbox::WaitingMessage> Inbox::messages() const {
+  std::vector<WaitingMessage> messages;
+  for (const fs::path& file : files_in(folder_, Content::messages)) {
+    const auto read = [&]() -> Result<SteeringMessage> {
+      ASSIGN_OR_RETURN(const Json json, read_json_file(file));
+      return steering_message_from_json(json);
+    };
+    messages.push_back({file, read()});
+  }
+  return messages;
 }
 
 void Inbox::discard(const fs::path& file) const {

@@ -12,6 +12,7 @@
 #include "loop/campaign_search.h"
 #include "loop/inbox.h"
 #include "loop/promotion.h"
+#include "loop/steering.h"
 #include "measure/statistics.h"
 #include "model/json_forms.h"
 
@@ -87,6 +88,7 @@ class Recomputation {
   std::deque<std::string> under_way_;                 // what the search has chosen
   const Evaluation* last_ = nullptr;
   std::optional<Promotion> won_;
+  SteeringState steering_;
   std::int64_t sequence_ = 0;
 };
 
@@ -97,6 +99,9 @@ Result<void> Recomputation::decide_again(const Event& event, const Json& body) {
   } else if (event.kind == "submission" && search_ != nullptr) {
     ASSIGN_OR_RETURN(const Submission submission, submission_from_json(body));
     search_->add(make_sketch(submission));
+  } else if (event.kind == "steering" && search_ != nullptr) {
+    ASSIGN_OR_RETURN(const SteeringMessage message, steering_message_from_json(body));
+    static_cast<void>(apply_steering(message, *search_, steering_));
   } else if (event.kind == "observation") {
     observation(body);
   } else if (event.kind == "champion") {

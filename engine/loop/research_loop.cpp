@@ -23,6 +23,7 @@
 #include "loop/promotion.h"
 #include "loop/proposal_context.h"
 #include "loop/proposals.h"
+#include "loop/steering.h"
 #include "loop/summary.h"
 #include "loop/target_tools.h"
 #include "model/json_forms.h"
@@ -93,10 +94,13 @@ class Campaign {
 
   StopReason stop_reason();
   bool asked_to_stop() const { return interrupted_ || inbox_.stop_waits(); }
-  double used_s() const { return history_.used_s + meter_.wall_s(); }
+  double used_s() const { return history_.used_s + meter_.wall_s() - paused_s_; }
   double promotion_reserve_s() const;
   double promotion_most_s() const;
-  Result<void> take_inbox();
+  Result<void> listen();
+  Listener listener() {
+    return {inbox_, *log_, *search_, progress_, history_.steering, setup_.config.target};
+  }
   Result<void> take_proposals();
   bool wait_for_proposals();
   void fill_pipeline();
@@ -153,6 +157,7 @@ class Campaign {
   BaselineFacts baseline_;
   double search_began_s_ = 0;
   double search_ended_s_ = 0;
+  double paused_s_ = 0;
   double confirming_s_ = 0;     // of the search
   int evaluations_before_ = 0;  // in an earlier life of this run
   int engine_failures_ = 0;
@@ -259,6 +264,8 @@ Result<void> Campaign::open_archive() {
     ASSIGN_OR_RETURN(history_, log_->replay(*search_, make_sketch));
     objects_seen_ = history_.objects_seen;
     observations_ = history_.observations;
+    RETURN_IF_ERROR(log_->new_notices(search_->notices()));
+    RETURN_IF_ERROR(end_pause(listener(), "kbeam resume"));
     progress_.event(fmt::format("resumed after {} evaluations and {:.0f} s", history_.evaluations,
                                 history_.used_s));
   }
@@ -325,7 +332,8 @@ Result<void> Campaign::search_until_stopped() {
   progress_.phase("searching");
   RETURN_IF_ERROR(settle_challenges());  // that a killed run left open
   while ((stop_reason_ = stop_reason()) == StopReason::running) {
-    RETURN_IF_ERROR(take_inbox());
+    RETURN_IF_ERROR(listen());
+    if (asked_to_stop()) continue;
     RETURN_IF_ERROR(take_proposals());
     fill_pipeline();
     if (builds_->in_flight() == 0) {
@@ -341,7 +349,7 @@ Result<void> Campaign::search_until_stopped() {
     RETURN_IF_ERROR(log_->roles(search_->families()));
     tell_progress();
   }
-  search_ended_s_ = meter_.wall_s();
+  search_ended_s_ = meter_.wall_s() - paused_s_;
   RETURN_IF_ERROR(pump_->close(*log_, {history_.evaluations, idle_}));
   return log_->families(search_->families());
 }
@@ -353,6 +361,7 @@ Result<void> Campaign::take_proposals() {
                          .search = *search_,
                          .baseline = baseline_,
                          .memory = memory_,
+                         .steering = history_.steering.texts(),
                          .evaluations = history_.evaluations});
   };
   const auto add = [this](Sketch sketch) {
@@ -373,22 +382,12 @@ bool Campaign::wait_for_proposals() {
   return true;
 }
 
-Result<void> Campaign::take_inbox() {
-  for (const Inbox::Waiting& waiting : inbox_.waiting()) {
-    if (waiting.submission.ok() &&
-        target_of_file(waiting.submission->source_name) != setup_.config.target) {
-      progress_.event(fmt::format("refused the submission {}: this run is for target {}",
-                                  waiting.submission->source_name, setup_.config.target));
-    } else if (waiting.submission.ok()) {
-      RETURN_IF_ERROR(log_->archive().append_idea(waiting.submission->idea));
-      RETURN_IF_ERROR(log_->submission(*waiting.submission));
-      search_->add(make_sketch(*waiting.submission));
-      progress_.event("took the submission " + waiting.submission->source_name);
-    } else {
-      progress_.event("refused a submission: " + waiting.submission.error().text());
-    }
-    inbox_.discard(waiting.file);
-  }
+// Paused, it goes on listening. The time does not count: nobody wanted anything done.
+Result<void> Campaign::listen() {
+  RETURN_IF_ERROR(take_inbox(listener()));
+  const double before_s = meter_.wall_s();
+  RETURN_IF_ERROR(wait_while_paused(listener(), [this] { return asked_to_stop(); }));
+  paused_s_ += meter_.wall_s() - before_s;
   return {};
 }
 
