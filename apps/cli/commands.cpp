@@ -2,6 +2,7 @@
 #include "apps/cli/commands.h"
 
 #include "apps/cli/bench_tools.h"
+#include "apps/cli/model_options.h"
 #include "apps/cli/runs.h"
 
 namespace kbeam::cli {
@@ -16,25 +17,27 @@ std::vector<OptionSpec> with(std::vector<OptionSpec> first, const std::vector<Op
 
 std::vector<Command> make_commands() {
   return {
-      {"run",
-       "search for faster kernels for a problem, judge them, and write a report",
+      {"run", "search for faster kernels for a problem, judge them, and write a report",
        "kbeam run batched_qr --budget 180s --goal 'speedup >= 6'",
-       {{"PROBLEM", "PROBLEM", "a problem's name or folder", "", Kind::required},
-        {"--budget", "TIME", "wall time, promotion and report included", "180s"},
-        {"--evaluations", "N", "stop after this many screened candidates", ""},
-        {"--goal", "GOAL",
-         "stop when met: 'speedup >= 6', 'case n512 <= 2ms', joined by and / or; 'slower <= 1' "
-         "lets "
-         "one case lose",
-         ""},
-        {"--seed", "N", "repeats the choices of an earlier run", "random"},
-        {"--target", "cpu|cuda", "where candidates run", "cpu"},
-        {"--proposer", "builtin", "where ideas come from", "builtin"},
-        {"--beam", "N", "families kept at one time", "4"},
-        {"--grade", "NAME", "which of the problem's grades judges candidates", ""},
-        dir_option()},
-       "the campaign ended without a winner",
-       run_command},
+       with(
+           {{"PROBLEM", "PROBLEM", "a problem's name or folder", "", Kind::required},
+            {"--budget", "TIME", "wall time, promotion and report included", "180s"},
+            {"--evaluations", "N", "stop after this many screened candidates", ""},
+            {"--goal", "GOAL",
+             "stop when met: 'speedup >= 6', 'case n512 <= 2ms', joined by and / or; 'slower <= 1' "
+             "lets "
+             "one case lose",
+             ""},
+            {"--seed", "N", "repeats the choices of an earlier run", "random"},
+            {"--target", "cpu|cuda", "where candidates run", "cpu"},
+            {"--proposer", "WHO",
+             "builtin, llm:URL or replay:RUN (docs/models.md); may be given again", "builtin",
+             Kind::repeated},
+            {"--beam", "N", "families kept at one time", "4"},
+            {"--grade", "NAME", "which of the problem's grades judges candidates", ""},
+            dir_option()},
+           model_options()),
+       "the campaign ended without a winner", run_command},
       {"resume",
        "go on with a run that was stopped or killed",
        "kbeam resume 20261129 --budget 60s",

@@ -9,6 +9,8 @@
 
 #include "apps/cli/bench_tools.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/model_options.h"
+#include "apps/cli/proposers.h"
 #include "apps/cli/runs.h"
 #include "apps/cli/terminal_progress.h"
 #include "archive/archive.h"
@@ -115,11 +117,6 @@ Result<CampaignSetup> new_setup(const Options& options) {
   config.problem_folder = setup.problem.folder.string();
   config.problem_hash = setup.problem.content_hash;
   config.grade = setup.grade;
-  config.proposer = options.get("--proposer");
-  if (config.proposer != "builtin")
-    return Error{ErrorCode::bad_input, "choose proposer '" + config.proposer + "'",
-                 "this kbeam has the builtin proposer, and `kbeam submit` for candidates by hand",
-                 "leave --proposer out"};
   config.goal = options.get("--goal");
   ASSIGN_OR_RETURN(config.budget.wall_s, parse_duration(options.get("--budget"), "--budget"));
   if (options.has("--evaluations")) {
@@ -138,6 +135,7 @@ Result<CampaignSetup> new_setup(const Options& options) {
   config.candidate_cpus = cpus.candidates;
   setup.run_folder = runs_folder(options) / config.run_id;
   setup.cache = cache_folder();
+  RETURN_IF_ERROR(choose_proposers(options, setup));
   return setup;
 }
 
@@ -162,6 +160,8 @@ int run_command(const Options& options) {
   if (!setup.ok()) return report_error(setup.error(), options);
   if (const Result<void> ready = make_ready(setup->run_folder.parent_path()); !ready.ok())
     return report_error(ready.error(), options);
+  if (const std::string estimate = estimate_text(*setup); !estimate.empty())
+    fmt::print(options.json() ? stderr : stdout, "{}\n", estimate);
   return run_in_foreground(*setup, options);
 }
 
@@ -188,6 +188,7 @@ int resume_command(const Options& options) {
     resumed.config.judge_cpu = cpus.judge;
     resumed.config.candidate_cpus = cpus.candidates;
     resumed.cache = cache_folder();
+    RETURN_IF_ERROR(restore_proposers(*archive, resumed));
     return resumed;
   }();
   if (!setup.ok()) return report_error(setup.error(), options);

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "build/source_scan.h"
 #include "execute/device_state.h"
+#include "loop/contributions.h"
 #include "loop/inbox.h"
 #include "loop/summary.h"
 #include "model/json_forms.h"
@@ -90,12 +91,43 @@ Result<Json> read_status(const OpenRun& run) {
   }
   status["champions"] = Json::array();
   for (auto& [name, champion] : champions) status["champions"].push_back(std::move(champion));
+  ASSIGN_OR_RETURN(status["contributions"], who_did_what(*run.archive));
+  status["budget_tokens"] = config.budget.tokens;
+  status["budget_money"] = config.budget.money;
   status["winner"] = ended ? ended->at("winner") : Json();
   status["quarantined_devices"] = Json::array();
   if (config.target == "cuda")
     for (const Quarantine& found : DeviceStates().all())
       status["quarantined_devices"].push_back(found.text());
   return status;
+}
+
+// Where models were asked: what they took, and who brought what.
+void print_contributions(const Json& status) {
+  const Json& all = status["contributions"];
+  const Json& total = all["total"];
+  if (!total.contains("requests")) return;
+  const auto of_budget = [&](const char* name, const char* format) {
+    const double most = status[name].get<double>();
+    return most > 0 ? fmt::format(fmt::runtime(format), most) : std::string();
+  };
+  fmt::print("  models: {} requests, {} tokens in and {} out{}, {:.4f} in money{}\n",
+             total["requests"].get<int>(), total["tokens_in"].get<std::int64_t>(),
+             total["tokens_out"].get<std::int64_t>(), of_budget("budget_tokens", " of {:.0f}"),
+             total["money"].get<double>(), of_budget("budget_money", " of {:.4f}"));
+  for (const char* group : {"models", "categories"})
+    for (const Json& one : all[group]) {
+      fmt::print(
+          "  {:<32} {:>3} ideas {:>3} sources  {:>3} of {:>3} right  {} champions, gain {:.2f}x",
+          one["name"].get<std::string>(), one["ideas"].get<int>(), one["sources"].get<int>(),
+          one["accepted"].get<int>(), one["judged"].get<int>(), one["champions"].get<int>(),
+          one["gain"].get<double>());
+      if (one.contains("tokens_in"))
+        fmt::print(", {} tokens, {:.4f}",
+                   one["tokens_in"].get<std::int64_t>() + one["tokens_out"].get<std::int64_t>(),
+                   one["money"].get<double>());
+      fmt::print("\n");
+    }
 }
 
 void print_status(const Json& status) {
@@ -123,6 +155,7 @@ void print_status(const Json& status) {
                family["name"].get<std::string>(),
                family["retired"].get<bool>() ? "retired" : family["role"].get<std::string>(),
                family["evaluations"].get<int>(), family["best_speedup"].get<double>());
+  print_contributions(status);
   for (const Json& device : status["quarantined_devices"])
     fmt::print("  {}\n", device.get<std::string>());
   if (!status["winner"].is_null())

@@ -34,6 +34,10 @@ std::string budget_line(const ProgressView& view) {
                         std::max(0.0, view.budget_s - view.used_s));
   else
     line += fmt::format("  {:.0f} s", view.used_s);
+  if (view.tokens > 0) line += fmt::format("  {} tokens", view.tokens);
+  if (view.tokens > 0 && view.budget_tokens > 0) line += fmt::format(" of {}", view.budget_tokens);
+  if (view.money > 0) line += fmt::format("  {:.4f} in money", view.money);
+  if (view.money > 0 && view.budget_money > 0) line += fmt::format(" of {:.4f}", view.budget_money);
   if (view.best_speedup > 0) line += fmt::format("  best {:.2f}x", view.best_speedup);
   return line;
 }

@@ -1,6 +1,7 @@
 // What a running campaign tells whoever watches it. The loop never prints.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -17,6 +18,10 @@ struct ProgressView {
   double budget_s = 0;  // 0: none
   int evaluations = 0;
   int budget_evaluations = 0;
+  std::int64_t tokens = 0;  // of language models
+  std::int64_t budget_tokens = 0;
+  double money = 0;
+  double budget_money = 0;
   double best_speedup = 0;  // geometric mean of the champions; 0 until every case has one
   std::map<Verdict, int> rejects;
   std::vector<FamilyState> families;

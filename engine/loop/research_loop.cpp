@@ -14,13 +14,16 @@
 #include "base/hash.h"
 #include "loop/activity.h"
 #include "loop/baseline.h"
+#include "loop/budget_watch.h"
 #include "loop/build_queue.h"
 #include "loop/campaign_log.h"
 #include "loop/campaign_search.h"
 #include "loop/challenges.h"
+#include "loop/contributions.h"
 #include "loop/goal.h"
 #include "loop/inbox.h"
 #include "loop/promotion.h"
+#include "loop/promotion_reserve.h"
 #include "loop/proposal_context.h"
 #include "loop/proposals.h"
 #include "loop/steering.h"
@@ -36,14 +39,8 @@ namespace {
 constexpr int kMostEngineFailures = 5;  // in a row: then the machine is unfit and the run stops
 constexpr int kPromotionAttempts =
     3;  // a portfolio that fails sealed checks loses the row that failed
-constexpr double kPromotionSlack = 1.25;
 constexpr double kControlShare = 0.05;  // of the budget, for the A/A control
 constexpr double kLongestControl = 60;
-constexpr double kReportSeconds = 5;
-// The gates of a promotion on the CPU: equal calls of all small cases, and for each row two builds
-// that sanitizers watch.
-constexpr double kGateSeconds = 5;
-constexpr double kGateSecondsARow = 5;
 // Far beyond what a candidate worth having takes, short enough that a slow one cannot eat a
 // campaign. On a GPU the first screens are paired with vendors' routines, a second a call.
 constexpr double kMostScreenSeconds = 45;
@@ -95,7 +92,7 @@ class Campaign {
   StopReason stop_reason();
   bool asked_to_stop() const { return interrupted_ || inbox_.stop_waits(); }
   double used_s() const { return history_.used_s + meter_.wall_s() - paused_s_; }
-  double promotion_reserve_s() const;
+  double reserve_s() const;
   double promotion_most_s() const;
   Result<void> listen();
   Listener listener() {
@@ -103,6 +100,7 @@ class Campaign {
   }
   Result<void> take_proposals();
   bool wait_for_proposals();
+  Result<void> watch_budgets(BudgetWatch& watch);
   void fill_pipeline();
   Result<void> attempt(const BuiltCandidate& built);
   Evaluation judge_candidate(const BuiltCandidate& built);
@@ -176,20 +174,6 @@ std::string frozen_hash(const Candidate& candidate, const std::vector<Artifact>&
   hasher.field(json_text(to_json(candidate)));
   for (const Artifact& artifact : artifacts) hasher.field(artifact.object_hash);
   return hasher.hex();
-}
-
-// Calls of either side of one case in the looks that a promotion is expected to take, the untimed
-// first ones included.
-int calls_of_promotion(const StoppingRule& rule, double speedup) {
-  constexpr double kClose = 1.3;
-  const bool is_clear = rule.pairs_when_clear > 0 && speedup > rule.pairs_clear_ratio;
-  const std::size_t last_look = rule.is_sequential() && speedup < kClose ? 1 : 0;
-  const int processes =
-      rule.is_sequential() ? rule.looks.at(last_look).processes : process_count(rule);
-  int calls = 0;
-  for (int process = 0; process < processes; ++process)
-    calls += 1 + (is_clear ? rule.pairs_when_clear : pairs_in_process(rule, process));
-  return calls;
 }
 
 Result<void> Campaign::open_tools() {
@@ -290,30 +274,13 @@ Result<void> Campaign::establish_baseline() {
   return {};
 }
 
-// What the first look of a promotion will take, from what the A/A control took: the same cases, the
-// same work around each call, the baseline on one side and the champions on the other. A case that
-// is close takes a second look.
-double Campaign::promotion_reserve_s() const {
-  if (search_->champions().empty() || baseline_.case_ns.empty()) return kReportSeconds;
+double Campaign::reserve_s() const {
   const StoppingRule rule = tools_.judge->rules().promote;
-  double baselines_s = 0;
-  for (const auto& [case_name, time_ns] : baseline_.case_ns) baselines_s += time_ns * 1e-9;
-  const double around_s =
-      std::max(0.0, baseline_.control_s / baseline_.control_calls - 2 * baselines_s) /
-      static_cast<double>(baseline_.case_ns.size());
-  double promotion_s = 0;
-  for (const auto& [case_name, time_ns] : baseline_.case_ns) {
-    const double speedup = reference_speedup(case_name);
-    const int calls =
-        calls_of_promotion(rule, speedup) + (all_cores() > 1 ? kAllCoresPairs + 1 : 0);
-    promotion_s += calls * (time_ns * 1e-9 * (1 + 1 / speedup) + around_s);
-  }
-  if (setup_.config.target == "cpu") {
-    std::set<std::string> rows;
-    for (const Champion& champion : search_->champions()) rows.insert(champion.candidate_id);
-    promotion_s += kGateSeconds + kGateSecondsARow * static_cast<double>(rows.size());
-  }
-  return kPromotionSlack * promotion_s + kReportSeconds;
+  return promotion_reserve_s({.rule = rule,
+                              .baseline = baseline_,
+                              .champions = search_->champions(),
+                              .on_cpu = setup_.config.target == "cpu",
+                              .all_cores = all_cores()});
 }
 
 StopReason Campaign::stop_reason() {
@@ -322,8 +289,7 @@ StopReason Campaign::stop_reason() {
   if (const auto spent = pump_->spent(idle_)) return *spent;
   if (budget.evaluations > 0 && history_.evaluations >= budget.evaluations)
     return StopReason::budget_evaluations;
-  if (budget.wall_s > 0 && used_s() >= budget.wall_s - promotion_reserve_s())
-    return StopReason::budget_wall;
+  if (budget.wall_s > 0 && used_s() >= budget.wall_s - reserve_s()) return StopReason::budget_wall;
   if (!goal_.empty() && goal_.met_by(goal_figures())) return StopReason::goal_met;
   return StopReason::running;
 }
@@ -331,10 +297,12 @@ StopReason Campaign::stop_reason() {
 Result<void> Campaign::search_until_stopped() {
   progress_.phase("searching");
   RETURN_IF_ERROR(settle_challenges());  // that a killed run left open
+  BudgetWatch watch(setup_.config.budget);
   while ((stop_reason_ = stop_reason()) == StopReason::running) {
     RETURN_IF_ERROR(listen());
     if (asked_to_stop()) continue;
     RETURN_IF_ERROR(take_proposals());
+    RETURN_IF_ERROR(watch_budgets(watch));
     fill_pipeline();
     if (builds_->in_flight() == 0) {
       if (wait_for_proposals()) continue;
@@ -369,6 +337,17 @@ Result<void> Campaign::take_proposals() {
     search_->add(std::move(sketch));
   };
   return pump_->take(*log_, {context, add, &progress_}, {history_.evaluations, idle_});
+}
+
+Result<void> Campaign::watch_budgets(BudgetWatch& watch) {
+  const ModelTotals& models = pump_->totals();
+  for (const BudgetWarning& warning :
+       watch.look({used_s(), history_.evaluations, models.tokens(), models.usage.money})) {
+    progress_.event(warning.text);
+    RETURN_IF_ERROR(log_->archive().append_event(
+        "budget_warning", {{"budget", warning.budget}, {"percent", warning.percent}}));
+  }
+  return {};
 }
 
 // False when nobody will bring anything. A model at work is no overhead of the engine.
@@ -626,6 +605,10 @@ void Campaign::tell_progress() {
   view.budget_s = setup_.config.budget.wall_s;
   view.evaluations = history_.evaluations;
   view.budget_evaluations = setup_.config.budget.evaluations;
+  view.tokens = pump_->totals().tokens();
+  view.budget_tokens = setup_.config.budget.tokens;
+  view.money = pump_->totals().usage.money;
+  view.budget_money = setup_.config.budget.money;
   view.rejects = history_.rejects;
   view.families = search_->families();
   view.champions = search_->champions();
@@ -773,6 +756,7 @@ Result<CampaignOutcome> Campaign::conclude() {
   figures.stop_reason = stop_reason_;
   figures.run_folder = setup_.run_folder;
   CampaignOutcome outcome{stop_reason_, summarise_campaign(figures)};
+  ASSIGN_OR_RETURN(outcome.summary["contributions"], who_did_what(log_->archive()));
   RETURN_IF_ERROR(log_->ended(outcome.summary));
   ASSIGN_OR_RETURN(const ReportInput input, gather_report(log_->archive(), setup_.problem));
   RETURN_IF_ERROR(write_reports(input, setup_.run_folder));

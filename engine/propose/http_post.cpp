@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 namespace kbeam {
 namespace {
@@ -23,6 +24,9 @@ struct Transfer {
   std::int64_t bytes = 0;
   bool oversize = false;
   bool was_cancelled = false;
+  bool stalled = false;
+  std::int64_t moved = -1;  // bytes both ways when something last moved
+  std::chrono::steady_clock::time_point moved_at{};
 };
 
 std::size_t take_body(char* data, std::size_t, std::size_t size, void* user) {
@@ -54,21 +58,29 @@ std::size_t take_header(char* data, std::size_t, std::size_t size, void* user) {
   return size;
 }
 
-int ask_cancelled(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+// Called about once a second and for every piece. libcurl's own limit on speed is an average over
+// seconds to which the request counts: silence after a long prompt would go unseen for a while.
+int watch(void* user, curl_off_t, curl_off_t down, curl_off_t, curl_off_t up) {
   Transfer& transfer = *static_cast<Transfer*>(user);
+  const auto now = std::chrono::steady_clock::now();
+  if (const std::int64_t moved = down + up; std::exchange(transfer.moved, moved) != moved)
+    transfer.moved_at = now;
+  transfer.stalled =
+      now - transfer.moved_at > std::chrono::duration<double>(transfer.request.limits.stall_s);
   transfer.was_cancelled = transfer.cancelled();
-  return transfer.was_cancelled ? 1 : 0;
+  return transfer.stalled || transfer.was_cancelled ? 1 : 0;
 }
 
-HttpEnd end_of(const Transfer& transfer, CURLcode code, double took_s) {
+HttpEnd end_of(const Transfer& transfer, CURLcode code) {
   if (code == CURLE_OK) return HttpEnd::complete;
   if (transfer.oversize) return HttpEnd::oversize;
   if (transfer.was_cancelled) return HttpEnd::cancelled;
+  if (transfer.stalled) return HttpEnd::stalled;
   if (code == CURLE_OPERATION_TIMEDOUT) {
     double connected_s = 0;
     curl_easy_getinfo(transfer.handle, CURLINFO_PRETRANSFER_TIME, &connected_s);
     if (connected_s <= 0) return HttpEnd::unreachable;
-    return took_s >= transfer.request.limits.total_s ? HttpEnd::timed_out : HttpEnd::stalled;
+    return HttpEnd::timed_out;
   }
   const bool was_connected = code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR ||
                              code == CURLE_SEND_ERROR || code == CURLE_GOT_NOTHING ||
@@ -94,15 +106,12 @@ void set_options(Transfer& transfer, curl_slist* headers) {
   curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request.body.data());
   curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(request.limits.connect_s));
   curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, milliseconds(request.limits.total_s));
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME,
-                   std::max(1L, std::lround(request.limits.stall_s)));
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &transfer);
   curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, take_header);
   curl_easy_setopt(handle, CURLOPT_HEADERDATA, &transfer);
   curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, ask_cancelled);
+  curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, watch);
   curl_easy_setopt(handle, CURLOPT_XFERINFODATA, &transfer);
 }
 
@@ -125,11 +134,8 @@ HttpOutcome post(const HttpRequest& request, const std::function<void(std::strin
   std::array<char, CURL_ERROR_SIZE> words{};
   curl_easy_setopt(handle.get(), CURLOPT_ERRORBUFFER, words.data());
 
-  const auto began = std::chrono::steady_clock::now();
   const CURLcode code = curl_easy_perform(handle.get());
-  const double took_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  transfer.outcome.end = end_of(transfer, code, took_s);
+  transfer.outcome.end = end_of(transfer, code);
   long status = 0;
   curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
   transfer.outcome.status = static_cast<int>(status);
