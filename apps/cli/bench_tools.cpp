@@ -159,6 +159,7 @@ Result<std::unique_ptr<BenchTools>> open_bench_tools(const BenchRequest& request
                    .seed = request.seed,
                    .fixed_key = request.key,
                    .candidate_cpus = share_cpus().candidates,
+                   .builds_give_way = request.builds_give_way,
                    .builds_cancelled = {},
                    .give_up = {},
                    .on_lock_wait = [said = std::string()](const std::string& holder) mutable {

@@ -66,6 +66,7 @@ struct BenchRequest {
   std::string grade;
   std::uint64_t seed = 0;
   std::optional<std::uint64_t> key;  // replays one recorded input
+  bool builds_give_way = false;      // to measurements: for builds ahead of the judge
 };
 Result<std::unique_ptr<BenchTools>> open_bench_tools(const BenchRequest& request);
 

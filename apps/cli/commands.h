@@ -26,6 +26,7 @@ int problems_command(const Options& options);
 int separation_command(const Options& options);
 int study_command(const Options& options);
 int trace_command(const Options& options);
+int tune_command(const Options& options);
 int new_problem_command(const Options& options);
 int doctor_command(const Options& options);
 
