@@ -213,7 +213,7 @@ def publish(_):
     head, rest = text.split(begin)
     tail = rest.split(end)[1]
     about = (f"{stored['seeds']} tunings a strategy and space (Kernel Tuner {stored.get('kernel_tuner', 'not run')}), "
-             f"{len(stored['spaces'])} spaces. Median distance to the best setting of a space; above all, the geometric "
+             f"{len(stored['spaces'])} recorded space(s). Median distance to the best setting of a space; above all, the geometric "
              f"mean over the spaces, distances below {100 * FLOOR:g} % counted as that.")
     page.write_text(head + begin + "\n".join([about, ""] + tables(stored) + [""] + verdicts(stored)) + "\n" + end + tail)
     (ROOT / "docs" / "tuning_study.svg").write_text(plot(stored))
