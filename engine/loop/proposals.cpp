@@ -113,7 +113,8 @@ Result<void> ProposalPump::restore(CampaignLog& log) {
     } else {
       ++totals_.requests;
       asks_ = std::max(asks_, body.value("ask", 0));
-      open[body.value("request_id", "")] = std::move(body);
+      const std::string id = body.value("request_id", "");
+      open[id] = std::move(body);
     }
   }
   for (const auto& [id, body] : open) {

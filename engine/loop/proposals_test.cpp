@@ -94,7 +94,8 @@ class ProposalPumpTest : public ::testing::Test {
   }
   std::vector<Json> events(const std::string& kind) {
     std::vector<Json> bodies;
-    for (const Event& event : log_->archive().events().value())
+    const std::vector<Event> all = log_->archive().events().value();
+    for (const Event& event : all)
       if (event.kind == kind) bodies.push_back(Json::parse(event.body));
     return bodies;
   }
