@@ -110,6 +110,18 @@ bool faster_everywhere(const Evaluation& evaluation) {
              [](const Measurement& m) { return m.summary.comparison == Comparison::faster; });
 }
 
+// For proposers: what would let them fit to the private cases is left out.
+void keep_public(const Problem& problem, Evaluation& evaluation) {
+  std::erase_if(evaluation.checks, [&](const CheckReport& report) {
+    const Case* const the_case = problem.find_case(report.case_name);
+    return the_case == nullptr || the_case->pool != Pool::public_pool;
+  });
+  for (CheckReport& report : evaluation.checks) report.seed = report.key = 0;
+  for (Measurement& measurement : evaluation.measurements) measurement.samples = {};
+  evaluation.held_out.reset();
+  evaluation.sealed_seed.reset();
+}
+
 int finish(const Options& options, const Evaluation& evaluation, bool yes) {
   if (options.json()) {
     fmt::print("{}\n", json_text(to_json(evaluation)));
@@ -159,9 +171,10 @@ int check_command(const Options& options) {
     if (!options.json()) {
       print_checks(tools->problem, judged);
       if (const std::string replay = replay_command(options, tools->problem, judged);
-          !replay.empty())
+          !replay.empty() && !options.has("--public-only"))
         fmt::print("to see the same failure again: {}\n", replay);
     }
+    if (options.has("--public-only")) keep_public(tools->problem, judged);
     return judged;
   }();
   if (!evaluation.ok()) return report_error(evaluation.error(), options);
@@ -188,7 +201,9 @@ int bench_command(const Options& options) {
     compare.check_cases = untimed_cases(tools->problem);
     compare.timed_cases = tools->problem.timed_cases();
     compare.rule = tools->target.judge->rules().confirm;
-    return tools->target.judge->compare(compare);
+    Evaluation judged = tools->target.judge->compare(compare);
+    if (options.has("--public-only")) keep_public(tools->problem, judged);
+    return judged;
   }();
   if (!evaluation.ok()) return report_error(evaluation.error(), options);
   return finish(options, *evaluation, faster_everywhere(*evaluation));
@@ -216,7 +231,9 @@ int compare_command(const Options& options) {
     compare.check_cases = untimed_cases(tools->problem);
     compare.timed_cases = tools->problem.timed_cases();
     compare.rule = tools->target.judge->rules().confirm;
-    return tools->target.judge->compare(compare);
+    Evaluation judged = tools->target.judge->compare(compare);
+    if (options.has("--public-only")) keep_public(tools->problem, judged);
+    return judged;
   }();
   if (!evaluation.ok()) return report_error(evaluation.error(), options);
   return finish(options, *evaluation, faster_everywhere(*evaluation));

@@ -1,6 +1,8 @@
 // The command table: names, options, examples and what exit code 1 means.
 #include "apps/cli/commands.h"
 
+#include "apps/cli/agent_client.h"
+#include "apps/cli/agent_options.h"
 #include "apps/cli/bench_tools.h"
 #include "apps/cli/model_options.h"
 #include "apps/cli/runs.h"
@@ -13,6 +15,10 @@ using Kind = OptionSpec::Kind;
 std::vector<OptionSpec> with(std::vector<OptionSpec> first, const std::vector<OptionSpec>& more) {
   first.insert(first.end(), more.begin(), more.end());
   return first;
+}
+
+OptionSpec public_only_option() {
+  return {"--public-only", "", "leave out what a proposer may not see: private cases, seeds", ""};
 }
 
 std::vector<Command> make_commands() {
@@ -31,18 +37,22 @@ std::vector<Command> make_commands() {
             {"--seed", "N", "repeats the choices of an earlier run", "random"},
             {"--target", "cpu|cuda", "where candidates run", "cpu"},
             {"--proposer", "WHO",
-             "builtin, llm:URL or replay:RUN (docs/models.md); may be given again", "builtin",
-             Kind::repeated},
+             "builtin, llm:URL, replay:RUN (docs/models.md), agent:'COMMAND' (docs/agents.md); may "
+             "be "
+             "given again",
+             "builtin", Kind::repeated},
             {"--beam", "N", "families kept at one time", "4"},
             {"--grade", "NAME", "which of the problem's grades judges candidates", ""},
             dir_option()},
-           model_options()),
+           with(agent_options(), model_options())),
        "the campaign ended without a winner", run_command},
       {"resume",
-       "go on with a run that was stopped or killed",
+       "go on with a run that was stopped, killed or paused",
        "kbeam resume 20261129 --budget 60s",
        {run_argument(),
         {"--budget", "TIME", "wall time beyond the run's own", ""},
+        {"--only-paused", "", "never begin a run that was stopped: for scripts and agents", ""},
+        agent_options().front(),
         {"--problem", "FOLDER", "its problem, where that is none of this installation", ""},
         dir_option()},
        "the campaign ended without a winner",
@@ -69,20 +79,75 @@ std::vector<Command> make_commands() {
         dir_option()},
        "",
        submit_command},
+      {"ask",
+       "ask about a run; the answer is tables of facts from its archive, with evaluation ids",
+       "kbeam ask 'who are the champions?'",
+       {{"RUN", "RUN|QUESTION",
+         "the run, when a question follows; else the question, to the latest", "", Kind::required},
+        {"QUESTION", "QUESTION", "such as 'why was family 3 dropped?'", ""},
+        dir_option()},
+       "the archive does not answer that; what can be asked is listed",
+       ask_command},
+      {"steer",
+       "tell the proposers of a run something: it is in their next prompts",
+       "kbeam steer 'try to keep two rows in registers'",
+       {{"RUN", "RUN|TEXT", "the run, when a text follows; else the text, for the latest", "",
+         Kind::required},
+        {"TEXT", "TEXT", "a sentence or two", ""},
+        dir_option()},
+       "",
+       steer_command},
+      {"pause",
+       "hold a running campaign after the attempt in hand; `kbeam resume` goes on",
+       "kbeam pause",
+       {run_argument(), dir_option()},
+       "",
+       pause_command},
+      {"drop",
+       "ask a run for nothing more of a family; what was measured of it stays",
+       "kbeam drop rows_in_registers",
+       {{"RUN", "RUN|FAMILY", "the run, when a family follows; else the family, of the latest", "",
+         Kind::required},
+        {"FAMILY", "FAMILY", "a family's name", ""},
+        dir_option()},
+       "",
+       drop_command},
+      {"protect",
+       "keep a family in the search whatever its speed; brings a dropped one back",
+       "kbeam protect rows_in_registers",
+       {{"RUN", "RUN|FAMILY", "the run, when a family follows; else the family, of the latest", "",
+         Kind::required},
+        {"FAMILY", "FAMILY", "a family's name", ""},
+        dir_option()},
+       "",
+       protect_command},
+      {"fork",
+       "begin a new run with all that another one has so far",
+       "kbeam fork 20261129 --budget 60s",
+       {run_argument(),
+        {"--budget", "TIME", "wall time from here on", "what the run has left"},
+        {"--evaluations", "N", "stop after this many screened candidates, those before included",
+         ""},
+        {"--goal", "GOAL", "another goal", ""},
+        dir_option()},
+       "",
+       fork_command},
       {"check", "judge whether a candidate is right, on every case",
        "kbeam check mine.cpp --problem batched_qr",
        with(
            {{"FILE", "FILE", "one .cpp or .cu that includes kbeam/candidate.h", "", Kind::required},
             {"--case", "NAME", "only this case; may be given again", "", Kind::repeated},
             {"--seed", "N", "the inputs of an earlier check", "random"},
-            {"--key", "N", "with --seed: the very input that failed", ""}},
+            {"--key", "N", "with --seed: the very input that failed", ""},
+            public_only_option()},
            candidate_options()),
        "the candidate was rejected", check_command},
       {"bench", "check a candidate and time it against the problem's baseline",
        "kbeam bench mine.cpp --problem softmax",
-       with({{"FILE", "FILE", "one .cpp or .cu that includes kbeam/candidate.h", "",
-              Kind::required}},
-            candidate_options()),
+       with(
+           {{"FILE", "FILE", "one .cpp or .cu that includes kbeam/candidate.h", "", Kind::required},
+            public_only_option()},
+           candidate_options()),
        "the candidate was rejected, or is not faster on every case", bench_command},
       {"compare",
        "time one candidate against another in interleaved pairs",
@@ -92,7 +157,8 @@ std::vector<Command> make_commands() {
         {"--problem", "NAME|FOLDER", "the problem that both solve", "", Kind::required},
         {"--knob-a", "NAME=VALUE", "sets a knob of A", "", Kind::repeated},
         {"--knob-b", "NAME=VALUE", "sets a knob of B", "", Kind::repeated},
-        {"--grade", "NAME", "which of the problem's grades judges them", ""}},
+        {"--grade", "NAME", "which of the problem's grades judges them", ""},
+        public_only_option()},
        "A was rejected, or is not faster on every case",
        compare_command},
       {"plan",
@@ -284,6 +350,20 @@ std::vector<Command> make_commands() {
          Kind::required}},
        "",
        new_problem_command},
+      {"setup",
+       "make a folder to work on a problem in, by hand or with a coding agent",
+       "kbeam setup my_softmax --problem softmax",
+       {{"DIR", "DIR", "made here; files that are there stay as they are", "", Kind::required},
+        {"--problem", "NAME|FOLDER", "the problem to work on", "", Kind::required},
+        {"--target", "cpu|cuda", "where candidates run", "cpu"}},
+       "",
+       setup_command},
+      {"mcp",
+       "serve the loop as Model Context Protocol tools over stdin and stdout",
+       "kbeam mcp --dir runs",
+       {dir_option()},
+       "",
+       mcp_command},
       {"doctor",
        "what works here, what is missing, and what gain this machine can resolve",
        "kbeam doctor",
@@ -296,7 +376,8 @@ std::vector<Command> make_commands() {
 }  // namespace
 
 const std::vector<Command>& all_commands() {
-  static const std::vector<Command> commands = make_commands();
+  static const std::vector<Command> commands =
+      is_in_agent_room() ? agent_room_commands() : make_commands();
   return commands;
 }
 

@@ -10,6 +10,12 @@ int resume_command(const Options& options);
 int status_command(const Options& options);
 int stop_command(const Options& options);
 int submit_command(const Options& options);
+int ask_command(const Options& options);
+int steer_command(const Options& options);
+int pause_command(const Options& options);
+int drop_command(const Options& options);
+int protect_command(const Options& options);
+int fork_command(const Options& options);
 int check_command(const Options& options);
 int bench_command(const Options& options);
 int compare_command(const Options& options);
@@ -29,5 +35,7 @@ int trace_command(const Options& options);
 int tune_command(const Options& options);
 int new_problem_command(const Options& options);
 int doctor_command(const Options& options);
+int mcp_command(const Options& options);
+int setup_command(const Options& options);
 
 }  // namespace kbeam::cli

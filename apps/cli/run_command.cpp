@@ -12,6 +12,7 @@
 #include "apps/cli/model_options.h"
 #include "apps/cli/proposers.h"
 #include "apps/cli/runs.h"
+#include "apps/cli/steering.h"
 #include "apps/cli/terminal_progress.h"
 #include "archive/archive.h"
 #include "base/entropy.h"
@@ -166,6 +167,12 @@ int run_command(const Options& options) {
 }
 
 int resume_command(const Options& options) {
+  if (const Result<std::filesystem::path> run = find_run(options); run.ok() && is_live(*run))
+    return resume_live_run(*run, options);
+  if (options.has("--only-paused"))
+    return report_error({ErrorCode::bad_input, "resume a paused run", "no such run is live",
+                         "begin it again without --only-paused"},
+                        options);
   const auto setup = [&]() -> Result<CampaignSetup> {
     CampaignSetup resumed;
     ASSIGN_OR_RETURN(resumed.run_folder, find_run(options));
@@ -188,7 +195,7 @@ int resume_command(const Options& options) {
     resumed.config.judge_cpu = cpus.judge;
     resumed.config.candidate_cpus = cpus.candidates;
     resumed.cache = cache_folder();
-    RETURN_IF_ERROR(restore_proposers(*archive, resumed));
+    RETURN_IF_ERROR(restore_proposers(*archive, options, resumed));
     return resumed;
   }();
   if (!setup.ok()) return report_error(setup.error(), options);

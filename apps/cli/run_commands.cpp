@@ -7,6 +7,7 @@
 #include "apps/cli/bench_tools.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/runs.h"
+#include "apps/cli/steering.h"
 #include "archive/archive.h"
 #include "archive/writer_lock.h"
 #include "base/hash.h"
@@ -58,6 +59,9 @@ Result<void> add_state(const OpenRun& run, Json& status, const std::optional<Jso
 std::string describe_state(const Json& status) {
   const std::string state = status["state"].get<std::string>();
   if (state == "running") return "running (" + status["writer"].get<std::string>() + ")";
+  if (state == "paused") return "paused: `kbeam resume` goes on";
+  if (state == "forked")
+    return "forked: `kbeam resume " + status["run_id"].get<std::string>() + "` goes on";
   if (state == "killed")
     return "killed: `kbeam resume " + status["run_id"].get<std::string>() + "` goes on";
   return state;
@@ -99,6 +103,7 @@ Result<Json> read_status(const OpenRun& run) {
   if (config.target == "cuda")
     for (const Quarantine& found : DeviceStates().all())
       status["quarantined_devices"].push_back(found.text());
+  RETURN_IF_ERROR(add_steering(*run.archive, run.folder, status));
   return status;
 }
 
@@ -156,6 +161,7 @@ void print_status(const Json& status) {
                family["retired"].get<bool>() ? "retired" : family["role"].get<std::string>(),
                family["evaluations"].get<int>(), family["best_speedup"].get<double>());
   print_contributions(status);
+  print_steering(status);
   for (const Json& device : status["quarantined_devices"])
     fmt::print("  {}\n", device.get<std::string>());
   if (!status["winner"].is_null())
