@@ -31,8 +31,8 @@ Result<std::uint64_t> parse_number(const std::string& text, const std::string& o
 // A folder or a name, as `target` sees it; every mistake in problem.toml comes back in one error.
 Result<Problem> open_problem(const std::string& named, const Home& home,
                              const std::string& target = "cpu");
-// The problem of a recorded run, whose code is about to be built and run here. A run folder may come
-// from anybody, so its archive is believed only where it names a problem of this installation;
+// The problem of a recorded run, whose code is about to be built and run here. A run folder may
+// come from anybody, so its archive is believed only where it names a problem of this installation;
 // another folder has to be named now, with --problem.
 Result<Problem> problem_of_run(const CampaignConfig& recorded, const Options& options,
                                const Home& home);

@@ -86,7 +86,7 @@ class CampaignLog {
 
  private:
   std::unique_ptr<Archive> archive_;
-  int evaluation_count_ = -1;  // unknown until first asked
+  int evaluation_count_ = -1;                 // unknown until first asked
   std::map<std::string, std::string> roles_;  // as written down, by family
 };
 

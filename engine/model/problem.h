@@ -89,7 +89,7 @@ struct Problem {
   std::vector<TensorSpec> tensors;
   std::vector<FamilySpec> families;
   std::vector<GradeSpec> grades;  // the first is the default and the headline
-  std::vector<Case> cases;  // public ones first, else in the order of the file
+  std::vector<Case> cases;        // public ones first, else in the order of the file
   std::vector<BaselineSpec> baselines;
   std::vector<CeilingSpec> ceilings;
 

@@ -392,7 +392,8 @@ Result<std::unique_ptr<Proposer>> make_agent_proposer(const AgentSettings& setti
   if (const std::string why = why_no_agent_sandbox(); !why.empty())
     return Error{ErrorCode::unavailable, "make a room for " + settings.name, why,
                  "agents are run with user, mount, process and network namespaces or not at all: "
-                 "see `kbeam doctor`, or start the agent by hand in a folder of `kbeam setup`"};
+                 "allow user namespaces on this machine, or start the agent by hand in a folder of "
+                 "`kbeam setup`"};
   return std::unique_ptr<Proposer>(std::make_unique<AgentProposer>(settings, tools, bell));
 }
 

@@ -72,7 +72,7 @@ struct Settings {
   std::int32_t cpus[256];
   std::uint64_t input_bytes;
   std::uint64_t output_bytes;
-  std::uint64_t scratch_bytes;  // whole pages: the most that a plan may ask for
+  std::uint64_t scratch_bytes;     // whole pages: the most that a plan may ask for
   char module_paths[kPathsBytes];  // one after the other, each ended by a zero
 };
 

@@ -1,6 +1,8 @@
 // A blank behind the backslash: the compiler joins the lines all the same.
+// clang-format off
 #inc\ 
 lude <chrono>
+// clang-format on
 #include "normalise.h"
 
 static_assert(std::chrono::nanoseconds(3).count() == 3);

@@ -1,7 +1,7 @@
 // Every call keeps some memory of its caller's process.
-#include "normalise.h"
-
 #include <cstdlib>
+
+#include "normalise.h"
 
 namespace {
 
