@@ -1,7 +1,7 @@
 # Every command explains itself with an example and its exit codes; misspelt words are answered with the right one.
 source "$(dirname "$0")/lib.sh"
 expect 0 "$KBEAM" --help
-for command in run resume status stop submit check bench compare plan profile report publish export replay gc tune setup mcp
+for command in run resume status stop submit check bench compare plan profile report publish export replay gc tune setup mcp \
     ask steer pause drop protect fork problems new-problem doctor; do
   grep -q "  $command " out.txt || fail "the help does not list $command"
   "$KBEAM" "$command" --help >help.txt
