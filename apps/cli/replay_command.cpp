@@ -26,7 +26,11 @@ Result<Replay> replay(const Options& options) {
     return Error{ErrorCode::corrupt, "replay run " + folder.filename().string(),
                  "its archive is that of run " + config.run_id,
                  "put every archive back into the folder of its own name"};
-  ASSIGN_OR_RETURN(const Problem problem, problem_of_run(config, options, home));
+  // Decisions are made again without any of the problem's code.
+  const bool runs_code = !options.has("--only-recorded");
+  ASSIGN_OR_RETURN(const Problem problem,
+                   runs_code ? problem_of_run(config, options, home)
+                             : open_problem(config.problem_folder, home, config.target));
   const CpuShare cpus = share_cpus();
   TerminalProgress progress(options.json() ? stderr : stdout);
   return replay_run({.problem = problem,
