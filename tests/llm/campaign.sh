@@ -10,7 +10,7 @@ rm softmax/separation.json
 for name in c4096 c65536; do sed -i "/^name = \"$name\"/,/^timed/ s/^timed = true\$//" softmax/problem.toml; done
 python3 "$SOURCE/tests/llm/scripted_endpoint.py" softmax port requests.jsonl 2>endpoint.err &
 endpoint=$!
-trap 'kill $endpoint 2>/dev/null; rm -rf "$work"' EXIT
+trap 'kill $endpoint 2>/dev/null || true; rm -rf "$work"' EXIT
 until [ -s port ]; do kill -0 $endpoint || fail "$(cat endpoint.err)"; sleep 0.05; done
 
 expect 0 "$KBEAM" run ./softmax --proposer "llm:http://127.0.0.1:$(cat port)/v1" --model tester=1/2 --key env:EXPECTED_KEY \
