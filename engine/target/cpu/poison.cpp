@@ -17,8 +17,9 @@ struct Masks {
 constexpr Masks masks_of(kbeam_element_type type) {
   switch (type) {
     case KBEAM_F32:
-      // Never a NaN that arithmetic makes (0xffc00000, 0x7fc00000): an honest one is no poison.
-      return {{0x801fffffu, 0x801fffffu}, {0x7fc00001u, 0x7fc00001u}};
+      // Signalling NaNs. What arithmetic makes is quiet, and so is what it carries on from an input:
+      // an honest NaN, whatever its payload, is no poison.
+      return {{0x801fffffu, 0x801fffffu}, {0x7f800001u, 0x7f800001u}};
     case KBEAM_F64:
       return {{0xffffffffu, 0x8007ffffu}, {0u, 0x7ff80000u}};
     case KBEAM_I32:

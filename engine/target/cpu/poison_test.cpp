@@ -64,6 +64,8 @@ TEST(Poison, NoFloatIsANaNThatArithmeticMakes) {
       ASSERT_NE(word & 0x003fffffu, 0u);
       ASSERT_NE(word & 0x00200000u, 0x00200000u) << "0x7fffffff needs this bit";
       ASSERT_EQ(word & 1u, 1u) << "0x7fc00000 lacks this bit";
+      ASSERT_EQ(word & 0x00400000u, 0u)
+          << "a quiet NaN may be an honest one, with the payload of an input";
     }
   }
 }
