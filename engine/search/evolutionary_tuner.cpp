@@ -3,50 +3,20 @@
 #include <kbeam/random.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 #include <vector>
 
-#include "search/setting_sampler.h"
-#include "search/tuner.h"
+#include "search/setting_tuner.h"
 
 namespace kbeam {
 namespace {
 
-class EvolutionaryTuner final : public Tuner {
+class EvolutionaryTuner final : public SettingTuner {
  public:
   EvolutionaryTuner(const KnobSpace& space, std::uint64_t seed)
-      : space_(space), random_(seed, 2), sampler_(space, seed) {}
+      : SettingTuner(space, seed), random_(seed, 2) {}
 
   std::string name() const override { return "evolutionary"; }
-
-  std::optional<KnobValues> ask() override {
-    parent_.reset();
-    const auto setting = choose();
-    if (!setting) return std::nullopt;
-    return space_.values_of(*setting);
-  }
-
-  void tell(const KnobValues& values, std::optional<double> score) override {
-    const auto setting = space_.find_setting(values);
-    if (!setting) return;
-    sampler_.take(*setting);
-    std::erase_if(ranked_, [&](const auto& one) { return one.second == *setting; });
-    if (!score) return;
-    // Best first; of equals the earlier.
-    const auto place = std::find_if(ranked_.begin(), ranked_.end(),
-                                    [&](const auto& one) { return one.first < *score; });
-    ranked_.insert(place, {*score, *setting});
-  }
-
-  void exclude(const KnobValues& values) override {
-    if (const auto setting = space_.find_setting(values)) sampler_.take(*setting);
-  }
-
-  std::optional<KnobValues> parent() const override {
-    if (!parent_) return std::nullopt;
-    return space_.values_of(*parent_);
-  }
 
  private:
   static constexpr std::size_t kFirstGeneration = 10;
@@ -54,9 +24,16 @@ class EvolutionaryTuner final : public Tuner {
   static constexpr int kAttempts = 40;
   static constexpr double kStepShare = 0.6;  // of changes that go to a neighbouring choice
 
-  std::optional<Setting> choose() {
-    const auto fallback = space_.find_setting(space_.defaults());
-    if (fallback && space_.allows(*fallback) && sampler_.take(*fallback)) return fallback;
+  void learn(const Setting& setting, std::optional<double> score) override {
+    std::erase_if(ranked_, [&](const auto& one) { return one.second == setting; });
+    if (!score) return;
+    // Best first; of equals the earlier.
+    const auto place = std::find_if(ranked_.begin(), ranked_.end(),
+                                    [&](const auto& one) { return one.first < *score; });
+    ranked_.insert(place, {*score, setting});
+  }
+
+  std::optional<Setting> choose() override {
     if (ranked_.size() < kFirstGeneration) return sampler_.draw();
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const Setting& one = draw_parent();
@@ -96,11 +73,8 @@ class EvolutionaryTuner final : public Tuner {
     }
   }
 
-  KnobSpace space_;
   Random random_;
-  SettingSampler sampler_;
   std::vector<std::pair<double, Setting>> ranked_;
-  std::optional<Setting> parent_;
 };
 
 }  // namespace

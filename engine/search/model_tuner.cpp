@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "search/gaussian_process.h"
-#include "search/setting_sampler.h"
-#include "search/tuner.h"
+#include "search/setting_tuner.h"
 
 namespace kbeam {
 namespace {
@@ -51,46 +50,15 @@ double normal_probability(double z) {
   return std::erfc(-z * 0.7071067811865476) / 2;
 }
 
-class ModelTuner final : public Tuner {
+class ModelTuner final : public SettingTuner {
  public:
   ModelTuner(const KnobSpace& space, std::uint64_t seed)
-      : space_(space),
-        random_(seed, 3),
-        sampler_(space, seed),
+      : SettingTuner(space, seed),
         pool_sampler_(space, seed + 1),
         ordered_(ordered_knobs(space)),
         process_(ordered_) {}
 
   std::string name() const override { return "model"; }
-
-  std::optional<KnobValues> ask() override {
-    parent_.reset();
-    const auto setting = choose();
-    if (!setting) return std::nullopt;
-    return space_.values_of(*setting);
-  }
-
-  void tell(const KnobValues& values, std::optional<double> score) override {
-    const auto setting = space_.find_setting(values);
-    if (!setting) return;
-    sampler_.take(*setting);
-    const auto known = told_.find(*setting);
-    if (known != told_.end()) {
-      known->second = score;
-      return;
-    }
-    told_[*setting] = score;
-    order_.push_back(*setting);
-  }
-
-  void exclude(const KnobValues& values) override {
-    if (const auto setting = space_.find_setting(values)) sampler_.take(*setting);
-  }
-
-  std::optional<KnobValues> parent() const override {
-    if (!parent_) return std::nullopt;
-    return space_.values_of(*parent_);
-  }
 
  private:
   static constexpr std::size_t kFirstSettings = 8;  // told before the model is asked
@@ -110,11 +78,19 @@ class ModelTuner final : public Tuner {
     std::vector<Witness> nearest;  // told settings, the nearest first
   };
 
-  std::optional<Setting> choose() {
-    const auto fallback = space_.find_setting(space_.defaults());
-    if (fallback && space_.allows(*fallback) && sampler_.take(*fallback)) return fallback;
+  void learn(const Setting& setting, std::optional<double> score) override {
+    const auto known = told_.find(setting);
+    if (known != told_.end()) {
+      known->second = score;
+      return;
+    }
+    told_[setting] = score;
+    order_.push_back(setting);
+  }
+
+  std::optional<Setting> choose() override {
     if (count_worked() < kFirstSettings) return sampler_.draw();
-    learn();
+    update_model();
     const auto best = best_told();
     widen_pool(best);
     std::optional<Setting> chosen = most_promising();
@@ -179,7 +155,7 @@ class ModelTuner final : public Tuner {
     return values;
   }
 
-  void learn() {
+  void update_model() {
     const bool anew = learned_.empty();
     const std::size_t before = learned_.size();
     learned_.insert(learned_.end(), order_.begin() + static_cast<std::ptrdiff_t>(before),
@@ -289,9 +265,6 @@ class ModelTuner final : public Tuner {
     return *nearest;
   }
 
-  KnobSpace space_;
-  Random random_;
-  SettingSampler sampler_;       // what may be asked
   SettingSampler pool_sampler_;  // what is in the pool, or was
   std::vector<bool> ordered_;
   GaussianProcess process_;
@@ -301,7 +274,6 @@ class ModelTuner final : public Tuner {
   std::size_t fitted_at_ = 0;
   std::vector<PoolPlace> pool_;
   std::optional<Setting> widened_for_;
-  std::optional<Setting> parent_;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "search/setting_sampler.h"
+#include "search/setting_tuner.h"
 
 namespace kbeam {
 namespace {
@@ -38,41 +38,12 @@ class RandomTuner final : public Tuner {
   SettingSampler sampler_;
 };
 
-class LocalSearchTuner final : public Tuner {
+class LocalSearchTuner final : public SettingTuner {
  public:
   LocalSearchTuner(const KnobSpace& space, std::uint64_t seed)
-      : space_(space), random_(seed, 1), sampler_(space, seed) {}
+      : SettingTuner(space, seed), random_(seed, 1) {}
 
   std::string name() const override { return "local_search"; }
-
-  std::optional<KnobValues> ask() override {
-    parent_.reset();
-    const auto setting = choose();
-    if (!setting) return std::nullopt;
-    return space_.values_of(*setting);
-  }
-
-  void tell(const KnobValues& values, std::optional<double> score) override {
-    const auto setting = space_.find_setting(values);
-    if (!setting) return;
-    sampler_.take(*setting);
-    const std::optional<Setting> best_before = best_;
-    if (score)
-      scores_[*setting] = *score;
-    else
-      scores_.erase(*setting);
-    find_best();
-    move_centre(*setting, best_before);
-  }
-
-  void exclude(const KnobValues& values) override {
-    if (const auto setting = space_.find_setting(values)) sampler_.take(*setting);
-  }
-
-  std::optional<KnobValues> parent() const override {
-    if (!parent_) return std::nullopt;
-    return space_.values_of(*parent_);
-  }
 
  private:
   // Scores known before the climb starts: a default may lie in a poor corner.
@@ -80,9 +51,17 @@ class LocalSearchTuner final : public Tuner {
   static constexpr int kKickAttempts = 32;
   static constexpr int kWeakestKick = 2;  // knobs changed
 
-  std::optional<Setting> choose() {
-    const auto fallback = space_.find_setting(space_.defaults());
-    if (fallback && space_.allows(*fallback) && sampler_.take(*fallback)) return fallback;
+  void learn(const Setting& setting, std::optional<double> score) override {
+    const std::optional<Setting> best_before = best_;
+    if (score)
+      scores_[setting] = *score;
+    else
+      scores_.erase(setting);
+    find_best();
+    move_centre(setting, best_before);
+  }
+
+  std::optional<Setting> choose() override {
     if (scores_.size() < kRandomStarts) return sampler_.draw();
     if (const auto neighbour = next_neighbour()) return neighbour;
     if (centre_ != best_) {
@@ -155,15 +134,12 @@ class LocalSearchTuner final : public Tuner {
     }
   }
 
-  KnobSpace space_;
   Random random_;
-  SettingSampler sampler_;
   std::map<Setting, double> scores_;
   std::optional<Setting> best_;
   std::optional<Setting> centre_;  // what is climbed from: the best, or a kicked setting
   std::vector<Setting> queue_;     // neighbours of the centre, next at the back
   std::optional<Setting> kicked_;  // asked by a kick and not told yet
-  std::optional<Setting> parent_;
   int kick_strength_ = kWeakestKick;
 };
 
