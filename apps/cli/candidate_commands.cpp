@@ -11,6 +11,7 @@
 #include "base/entropy.h"
 #include "base/spelling.h"
 #include "loop/baseline.h"
+#include "measure/statistics.h"
 #include "model/json_forms.h"
 
 namespace kbeam::cli {
@@ -139,6 +140,23 @@ std::vector<Case> untimed_cases(const Problem& problem) {
   return cases;
 }
 
+// Times a candidate against itself, so that what this machine does to equal code is never called a
+// difference; the evaluation where that fails.
+std::optional<Evaluation> run_control(const BenchTools& tools, const Subject& subject) {
+  Judge& judge = *tools.target.judge;
+  CompareRequest request{.candidate = subject, .reference = subject};
+  request.timed_cases = tools.problem.timed_cases();
+  request.rule = judge.rules().control;
+  Evaluation control = judge.compare(request);
+  if (control.verdict != Verdict::accepted) {
+    control.reason = "B, timed against itself as the A/A control: " + control.reason;
+    return control;
+  }
+  for (const Measurement& measurement : control.measurements)
+    judge.set_noise(measurement.case_name, aa_noise(measurement.samples, request.rule.confidence));
+  return std::nullopt;
+}
+
 // The target follows the file's ending.
 BenchRequest bench_request(const Options& options, const std::string& file) {
   return {.problem = options.get("--problem"),
@@ -228,6 +246,10 @@ int compare_command(const Options& options) {
     }
     CompareRequest compare{.candidate = tools->builds->subject_of(a, a.id),
                            .reference = tools->builds->subject_of(b, b.id)};
+    TerminalProgress progress(stderr);
+    progress.phase("timing B against itself: the noise of this machine");
+    if (auto failed = run_control(*tools, compare.reference)) return *std::move(failed);
+    progress.phase("checking A and timing it against B");
     compare.check_cases = untimed_cases(tools->problem);
     compare.timed_cases = tools->problem.timed_cases();
     compare.rule = tools->target.judge->rules().confirm;

@@ -41,6 +41,8 @@ std::vector<Command> make_commands() {
              "be "
              "given again",
              "builtin", Kind::repeated},
+            {"--search", "beam|random",
+             "random: any setting of any sketch, to see what the beam is worth", "beam"},
             {"--beam", "N", "families kept at one time", "4"},
             {"--grade", "NAME", "which of the problem's grades judges candidates", ""},
             dir_option()},

@@ -129,6 +129,10 @@ Result<CampaignSetup> new_setup(const Options& options) {
   if (options.has("--seed")) {
     ASSIGN_OR_RETURN(config.seed, parse_number(options.get("--seed"), "--seed"));
   }
+  config.search = options.get("--search");
+  if (config.search != "beam" && config.search != "random")
+    return Error{ErrorCode::bad_input, "choose a search", "'" + config.search + "' is none",
+                 "say --search beam or --search random"};
   ASSIGN_OR_RETURN(const std::uint64_t beam, parse_number(options.get("--beam"), "--beam"));
   config.beam = static_cast<int>(beam);
   const CpuShare cpus = share_cpus();

@@ -43,10 +43,6 @@ Json whole(const std::vector<std::vector<double>>& cases) {
   return lists;
 }
 
-double least(const std::vector<double>& values) {
-  return *std::min_element(values.begin(), values.end());
-}
-
 // Geometric mean over the cases of the least times: whatever else runs only ever adds to a time, so
 // that the least of a handful is the code's own. A tuning ranks by medians of pairs, as every
 // verdict does; a recording is kept for good and has the time to take sittings again.

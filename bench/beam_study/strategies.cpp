@@ -156,10 +156,12 @@ class Populations : public Strategy {
   // population has measured is not measured again.
   std::optional<Candidate> ask_greedily(std::size_t population) {
     for (int attempt = 0; attempt < kMostRepeats; ++attempt) {
-      const std::string& case_name =
-          config_.cases[static_cast<std::size_t>(turns_[population]++) % config_.cases.size()];
+      const auto turn = static_cast<std::size_t>(turns_[population]++);
+      const std::string& case_name = config_.cases[turn % config_.cases.size()];
       Member* best = best_member(population, case_name);
-      const auto suggestion = best == nullptr ? std::nullopt : best->tuning.suggest_for(case_name);
+      const bool models_turn = (turn + turn / config_.cases.size()) % 2 == 1;
+      const auto suggestion =
+          best == nullptr ? std::nullopt : suggest_around(*best, case_name, models_turn);
       if (suggestion) {
         if (auto fresh = take(*best, population, suggestion->knobs, case_name)) return fresh;
       } else if (best == nullptr) {
@@ -171,6 +173,18 @@ class Populations : public Strategy {
       }
     }
     return std::nullopt;
+  }
+
+  // Local search and model take turns, as in the beam.
+  std::optional<Suggestion> suggest_around(Member& member, const std::string& case_name,
+                                           bool models_turn) {
+    std::map<std::string, double> to_beat;
+    for (const Champion& champion : board_.in_order(config_.cases))
+      to_beat[champion.case_name] = champion.speedup;
+    if (models_turn)
+      if (const auto promise = member.tuning.promise(to_beat))
+        return member.tuning.suggest_promised(*promise);
+    return member.tuning.suggest_for(case_name);
   }
 
   std::optional<Candidate> take(Member& member, std::size_t population, const KnobValues& knobs,

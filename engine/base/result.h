@@ -39,12 +39,14 @@ class [[nodiscard]] Result {
     CHECK(ok(), "value() of a failed Result: test ok() first");
     return std::get<T>(state_);
   }
-  T&& value() && {
+  // By value: `for (auto& x : f().value())` must not walk what died with the temporary.
+  T value() && {
     CHECK(ok(), "value() of a failed Result: test ok() first");
     return std::get<T>(std::move(state_));
   }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
   const Error& error() const { return std::get<Error>(state_); }

@@ -28,6 +28,7 @@ Result<CampaignSearch> make_search(const Problem& problem, const CampaignConfig&
   SearchConfig config;
   config.seed = campaign.seed;
   config.beam = campaign.beam;
+  config.random_choice = campaign.search == "random";
   config.in_flight = kBuildsAhead;
   for (const auto& [name, value] : regime_points(problem)) config.cases.push_back(name);
   made.search = Search::make(config, std::move(sketches));

@@ -42,7 +42,8 @@ struct CampaignConfig {
   std::string goal;   // as typed; empty: none
   Budget budget;
   std::uint64_t seed = 0;
-  int beam = 4;  // families kept
+  std::string search = "beam";  // or "random", the yardstick of a search
+  int beam = 4;                 // families kept
   int threads = 1;
   std::vector<int> candidate_cpus;
   int judge_cpu = 0;

@@ -171,6 +171,7 @@ static void walk(auto& visit, Is<CampaignConfig> auto& config) {
   visit("goal", config.goal);
   visit("budget", config.budget);
   visit("seed", config.seed);
+  visit("search", config.search);
   visit("beam", config.beam);
   visit("threads", config.threads);
   visit("candidate_cpus", config.candidate_cpus);

@@ -167,6 +167,7 @@ std::string make_headline(const ReportFacts& facts) {
 std::string make_command(const CampaignConfig& config) {
   std::string command = "kbeam run " + config.problem_name + " --target " + config.target +
                         " --proposer " + config.proposer + fmt::format(" --seed {}", config.seed);
+  if (config.search != "beam") command += " --search " + config.search;
   if (config.budget.wall_s > 0) command += fmt::format(" --budget {:g}s", config.budget.wall_s);
   if (config.budget.evaluations > 0)
     command += fmt::format(" --evaluations {}", config.budget.evaluations);

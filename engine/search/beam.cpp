@@ -116,6 +116,7 @@ std::optional<Slot> Beam::choose_slot() {
     if (!revive()) return std::nullopt;
     return choose_slot();
   }
+  if (config_.random_choice) return Slot{Role::structural, true, "random choice"};
   if (stagnating() && stagnant_asks_ % 4 == 3)
     return Slot{
         Role::structural, true,
@@ -156,7 +157,7 @@ void Beam::judge(const Standings& standings) {
       bring_back(family, "a setting that was still being evaluated was accepted");
     if (!family.state.retired) assign_role(family, standings);
   }
-  retire_slow(standings);
+  if (!config_.random_choice) retire_slow(standings);
 }
 
 void Beam::assign_role(BeamFamily& family, const Standings& standings) const {

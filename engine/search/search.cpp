@@ -32,6 +32,12 @@ struct Record {
   double mean = 0;  // geometric, over the cases; 0 unless all of them were timed
 };
 
+std::optional<Suggestion> suggest(SketchTuning& tuning, const Target& target) {
+  if (target.promise) return tuning.suggest_promised(*target.promise);
+  if (target.case_name.empty()) return tuning.suggest_random();
+  return tuning.suggest_for(target.case_name);
+}
+
 class BeamSearch final : public Search {
  public:
   BeamSearch(SearchConfig config, std::vector<Sketch> sketches)
@@ -110,6 +116,7 @@ class BeamSearch final : public Search {
   std::map<std::string, std::size_t> index_;  // candidate id -> record
   std::deque<std::string> lookahead_;         // proposed while absorbing, not asked for yet
   ChampionBoard board_;
+  bool models_turn_ = false;
 };
 
 // ---- sketches
@@ -196,12 +203,12 @@ std::optional<Proposal> BeamSearch::propose_untried() {
 
 std::optional<Proposal> BeamSearch::propose_in(const Slot& slot) {
   const Standings now = standings();
-  const SearchView view{config_, beam_, sketches_, now};
+  const SearchView view{config_, beam_, sketches_, now, models_turn_};
   const auto target = choose_target(slot, view, random_);
   CHECK(target.has_value(), "a slot is given only where some sketch can be asked");
   SketchTuning& tuning = sketches_[target->sketch];
-  const auto suggestion =
-      target->case_name.empty() ? tuning.suggest_random() : tuning.suggest_for(target->case_name);
+  const auto suggestion = suggest(tuning, *target);
+  if (!target->case_name.empty()) models_turn_ = !models_turn_;
   if (!suggestion) {
     update_open(family_of(target->sketch));
     return std::nullopt;

@@ -30,6 +30,7 @@ struct Sketch {
 struct SearchConfig {
   std::uint64_t seed = 0;
   int beam = 4;                      // families with a role at one time
+  bool random_choice = false;        // any setting of any sketch: what a search is measured against
   int trials_before_judgement = 12;  // evaluations that a young family gets whatever its speed
   int trials_when_wrong = 5;         // evaluations of a family of which nothing was accepted yet
   int random_starts = 3;             // random settings of a sketch before its tuners climb
@@ -43,7 +44,7 @@ struct SearchConfig {
 struct Proposal {
   Candidate candidate;
   Role role = Role::structural;
-  std::string strategy;           // "default", "random", "local_search"
+  std::string strategy;           // "default", "random", "local_search", "model"
   std::vector<std::string> aims;  // the cases it is meant to win; empty: all
   std::string why;                // for the decision log
 };

@@ -14,8 +14,10 @@ constexpr double kGain = 1.01;
 }  // namespace
 
 SketchTuning::SketchTuning(Sketch sketch, const std::vector<std::string>& cases, std::uint64_t seed)
-    : sketch_(std::move(sketch)), space_(sketch_.knobs, sketch_.constraints) {
-  random_ = make_random_tuner(space_, derive_seed(seed, "random"));
+    : sketch_(std::move(sketch)),
+      space_(sketch_.knobs, sketch_.constraints),
+      sampler_(space_, derive_seed(seed, "random")),
+      model_(space_, cases.size(), derive_seed(seed, "model")) {
   for (const std::string& case_name : cases) {
     tuners_[case_name] = make_local_search_tuner(space_, derive_seed(seed, "local " + case_name));
     arms_[case_name] = {};
@@ -30,7 +32,7 @@ Suggestion SketchTuning::taken(KnobValues knobs, std::string strategy,
 
 void SketchTuning::note_asked(const KnobValues& knobs) {
   ++asked_;
-  random_->exclude(knobs);
+  if (const auto setting = space_.find_setting(knobs)) sampler_.take(*setting);
   for (const auto& [case_name, tuner] : tuners_) tuner->exclude(knobs);
 }
 
@@ -41,10 +43,30 @@ std::optional<Suggestion> SketchTuning::suggest_default() {
 }
 
 std::optional<Suggestion> SketchTuning::suggest_random() {
-  auto knobs = random_->ask();
-  exhausted_ = !knobs;
+  const auto setting = sampler_.draw();
+  exhausted_ = !setting;
   if (exhausted_) return std::nullopt;
-  return taken(std::move(*knobs), "random", std::nullopt);
+  return taken(space_.values_of(*setting), "random", std::nullopt);
+}
+
+std::optional<Promise> SketchTuning::promise(const std::map<std::string, double>& to_beat) {
+  if (exhausted_ || !model_.is_ready()) return std::nullopt;
+  std::vector<std::string> cases;
+  SettingModel::Scores bar;
+  for (const auto& [case_name, arm] : arms_) {
+    cases.push_back(case_name);
+    const auto found = to_beat.find(case_name);
+    bar.push_back(found == to_beat.end() ? std::nullopt : std::optional<double>(found->second));
+  }
+  const auto found = model_.most_promising(bar, sampler_);
+  if (!found) return std::nullopt;
+  return Promise{space_.values_of(found->setting), found->gain, cases[found->best_output]};
+}
+
+Suggestion SketchTuning::suggest_promised(const Promise& promise) {
+  ++arms_.at(promise.case_name).aimed;
+  KnobValues parent = space_.values_of(model_.nearest_told(*space_.find_setting(promise.knobs)));
+  return taken(promise.knobs, "model", std::move(parent));
 }
 
 std::optional<Suggestion> SketchTuning::suggest_for(const std::string& case_name) {
@@ -63,6 +85,7 @@ bool SketchTuning::tell(const Outcome& outcome) {
   const auto known = [&](const auto& arm) { return arm.second.scores.contains(outcome.knobs); };
   const bool was_accepted = std::any_of(arms_.begin(), arms_.end(), known);
   if (outcome.accepted != was_accepted) accepted_ += outcome.accepted ? 1 : -1;
+  tell_model(outcome.knobs, outcome.accepted, outcome.speedup);
   bool gained = false;
   for (auto& [case_name, arm] : arms_) {
     const auto found = outcome.speedup.find(case_name);
@@ -74,6 +97,19 @@ bool SketchTuning::tell(const Outcome& outcome) {
     gained = gained || rose;
   }
   return gained;
+}
+
+void SketchTuning::tell_model(const KnobValues& knobs, bool accepted,
+                              const std::map<std::string, double>& speedup) {
+  const auto setting = space_.find_setting(knobs);
+  if (!setting) return;
+  SettingModel::Scores scores;
+  for (const auto& [case_name, arm] : arms_) {
+    const auto found = speedup.find(case_name);
+    const bool seen = accepted && found != speedup.end();
+    scores.push_back(seen ? std::optional<double>(found->second) : std::nullopt);
+  }
+  model_.tell(*setting, std::move(scores));
 }
 
 bool SketchTuning::tell_arm(const std::string& case_name, const KnobValues& knobs,
@@ -91,7 +127,13 @@ bool SketchTuning::tell_arm(const std::string& case_name, const KnobValues& knob
 }
 
 void SketchTuning::correct(const KnobValues& knobs, const std::string& case_name, double speedup) {
-  if (arms_.contains(case_name)) tell_arm(case_name, knobs, speedup);
+  if (!arms_.contains(case_name)) return;
+  tell_arm(case_name, knobs, speedup);
+  std::map<std::string, double> known;
+  for (const auto& [name, arm] : arms_)
+    if (const auto found = arm.scores.find(knobs); found != arm.scores.end())
+      known.insert({name, found->second});
+  tell_model(knobs, true, known);
 }
 
 }  // namespace kbeam

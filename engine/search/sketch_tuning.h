@@ -1,5 +1,6 @@
-// One sketch and what is known of its settings: a tuner for every regime over one set of tried
-// settings, because each evaluation shows all regimes. Does not choose between sketches or regimes.
+// One sketch and what is known of its settings: a local search for every regime and a model of all
+// of them, over one set of tried settings, because each evaluation shows all regimes. Does not
+// choose between sketches or regimes.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "search/search.h"
+#include "search/setting_model.h"
+#include "search/setting_sampler.h"
 #include "search/tuner.h"
 
 namespace kbeam {
@@ -26,6 +29,13 @@ struct Suggestion {
   KnobValues knobs;
   std::string strategy;
   std::optional<KnobValues> parent;  // the setting it varies
+};
+
+// What the model expects most of.
+struct Promise {
+  KnobValues knobs;
+  double gain = 0;        // of the sum over the regimes of log speed-up
+  std::string case_name;  // the regime that gains most
 };
 
 class SketchTuning {
@@ -45,6 +55,11 @@ class SketchTuning {
   std::optional<Suggestion> suggest_default();  // a random setting when the default is not allowed
   std::optional<Suggestion> suggest_random();
   std::optional<Suggestion> suggest_for(const std::string& case_name);
+  Suggestion suggest_promised(const Promise& promise);
+
+  // The setting that is expected to bring most beyond what these regimes have. Nothing before
+  // enough settings worked, or when none is left.
+  std::optional<Promise> promise(const std::map<std::string, double>& to_beat);
 
   // A setting that came from elsewhere counts as asked.
   void note_asked(const KnobValues& knobs);
@@ -66,11 +81,14 @@ class SketchTuning {
 
  private:
   Suggestion taken(KnobValues knobs, std::string strategy, std::optional<KnobValues> parent);
+  void tell_model(const KnobValues& knobs, bool accepted,
+                  const std::map<std::string, double>& speedup);
   bool tell_arm(const std::string& case_name, const KnobValues& knobs, std::optional<double> score);
 
   Sketch sketch_;
   KnobSpace space_;
-  std::unique_ptr<Tuner> random_;
+  SettingSampler sampler_;  // takes what was asked
+  SettingModel model_;
   std::map<std::string, std::unique_ptr<Tuner>> tuners_;
   std::map<std::string, Arm> arms_;
   int asked_ = 0;

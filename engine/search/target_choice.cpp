@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -82,13 +83,28 @@ Target draw_by_gain(const std::vector<std::size_t>& sketches, const SearchView& 
   for (const std::size_t sketch : sketches) {
     for (const auto& [case_name, arm] : view.sketches[sketch].arms()) {
       total += expected_gain(arm, speedup_to_beat(view.standings, case_name));
-      up_to.push_back({total, {sketch, case_name}});
+      up_to.push_back({total, {sketch, case_name, {}}});
     }
   }
   const double drawn = random.uniform() * total;
   for (const auto& [bound, target] : up_to)
     if (drawn < bound) return target;
-  return {sketches.front(), ""};  // accepted, but no regime was timed
+  return {sketches.front(), "", {}};  // accepted, but no regime was timed
+}
+
+// Of all sketches whose model has a word, the one that promises most.
+std::optional<Target> find_most_promising(const std::vector<std::size_t>& sketches,
+                                          const SearchView& view) {
+  std::map<std::string, double> to_beat;
+  for (const auto& [case_name, standing] : view.standings)
+    if (standing.speedup > 0) to_beat[case_name] = standing.speedup;
+  std::optional<Target> best;
+  for (const std::size_t sketch : sketches) {
+    auto promise = view.sketches[sketch].promise(to_beat);
+    if (promise && (!best || promise->gain > best->promise->gain))
+      best = Target{sketch, promise->case_name, std::move(promise)};
+  }
+  return best;
 }
 
 const FamilyState& state_of(const std::string& family_name, const SearchView& view) {
@@ -109,9 +125,11 @@ bool is_closed(const SketchTuning& sketch, const SearchConfig& config) {
 std::optional<Target> choose_target(const Slot& slot, const SearchView& view, Random& random) {
   std::vector<std::size_t> open = open_sketches(slot, view);
   if (open.empty()) return std::nullopt;
-  if (slot.restart) return Target{open[random.below(open.size())], ""};
+  if (slot.restart) return Target{open[random.below(open.size())], "", {}};
   if (slot.role == Role::structural) open = keep_least_asked_family(std::move(open), view);
-  if (const auto unready = find_unready(open, view)) return Target{*unready, ""};
+  if (const auto unready = find_unready(open, view)) return Target{*unready, "", {}};
+  if (view.models_turn)
+    if (auto promising = find_most_promising(open, view)) return promising;
   return draw_by_gain(open, view, random);
 }
 
@@ -129,6 +147,10 @@ std::string explain(const Slot& slot, const Target& target, const Suggestion& su
     why += fmt::format("; {} at {:.2f} x against {:.2f} x to beat", target.case_name,
                        sketch.arms().at(target.case_name).best,
                        speedup_to_beat(view.standings, target.case_name));
+  if (target.promise)
+    why += fmt::format(
+        "; the model expects {:.2f} % of the geometric mean",
+        100 * std::expm1(target.promise->gain / static_cast<double>(sketch.arms().size())));
   if (!suggestion.parent) return why;
   why += ";";
   for (const auto& [name, value] : suggestion.knobs)

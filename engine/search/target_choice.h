@@ -1,5 +1,5 @@
-// Which sketch, and which regime of it, a slot of the beam goes to: by expected gain, random
-// settings first. Looks at what is known; changes nothing but the random stream.
+// Which sketch, and which setting or regime of it, a slot of the beam goes to: by expected gain,
+// random settings first. Looks at what is known; changes nothing but the random stream.
 #pragma once
 
 #include <kbeam/random.h>
@@ -15,17 +15,20 @@
 
 namespace kbeam {
 
-// A sketch by its position and the regime to tune it for; no regime: a random setting.
+// A sketch by its position, and what to ask it for: what its model promises, else a step of the
+// local search for a regime, else a random setting.
 struct Target {
   std::size_t sketch = 0;
   std::string case_name;
+  std::optional<Promise> promise;
 };
 
 struct SearchView {
   const SearchConfig& config;
   const Beam& beam;
-  const std::deque<SketchTuning>& sketches;
+  std::deque<SketchTuning>& sketches;  // models catch up with what they were told
   const Standings& standings;
+  bool models_turn = false;  // local searches and models take turns
 };
 
 // Nothing to expect from it: no settings left, or none of the first ones worked.
