@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <set>
@@ -41,6 +42,8 @@ constexpr int kPromotionAttempts =
     3;  // a portfolio that fails sealed checks loses the row that failed
 constexpr double kControlShare = 0.05;  // of the budget, for the A/A control
 constexpr double kLongestControl = 60;
+constexpr double kConfirmationOfControl = 0.6;
+constexpr double kConfirmShare = 0.25;  // of the search, for confirmations; its last one aside
 // Far beyond what a candidate worth having takes, short enough that a slow one cannot eat a
 // campaign. On a GPU the first screens are paired with vendors' routines, a second a call.
 constexpr double kMostScreenSeconds = 45;
@@ -92,7 +95,9 @@ class Campaign {
   StopReason stop_reason();
   bool asked_to_stop() const { return interrupted_ || inbox_.stop_waits(); }
   double used_s() const { return history_.used_s + meter_.wall_s() - paused_s_; }
+  double promotion_s() const;
   double reserve_s() const;
+  bool may_still_confirm() const;
   double promotion_most_s() const;
   Result<void> listen();
   Listener listener() {
@@ -104,6 +109,8 @@ class Campaign {
   void fill_pipeline();
   Result<void> attempt(const BuiltCandidate& built);
   Evaluation judge_candidate(const BuiltCandidate& built);
+  double confirmation_s(std::size_t cases) const;
+  bool confirmation_is_due() const;
   Result<void> settle_challenges();
   Evaluation measured(const CompareRequest& request);
   Result<void> settle(const Candidate& candidate, const std::vector<Case>& cases);
@@ -157,6 +164,7 @@ class Campaign {
   double search_ended_s_ = 0;
   double paused_s_ = 0;
   double confirming_s_ = 0;     // of the search
+  int confirmed_cases_ = 0;     // in that time
   int evaluations_before_ = 0;  // in an earlier life of this run
   int engine_failures_ = 0;
   std::map<std::string, Proposal> proposals_;        // in flight, by candidate id
@@ -267,6 +275,8 @@ Result<void> Campaign::establish_baseline() {
     ASSIGN_OR_RETURN(baseline_, measure_baseline(bench()));
     RETURN_IF_ERROR(log_->baseline(baseline_));
   }
+  for (const auto& [case_name, noise] : baseline_.noise)
+    search_->set_delta(case_name, std::expm1(noise));
   search_began_s_ = meter_.wall_s();
   evaluations_before_ = history_.evaluations;
   progress_.event(
@@ -274,13 +284,34 @@ Result<void> Campaign::establish_baseline() {
   return {};
 }
 
-double Campaign::reserve_s() const {
+// What the promotion of the champions, and of those who challenge them, may take.
+double Campaign::promotion_s() const {
   const StoppingRule rule = tools_.judge->rules().promote;
+  const std::vector<Search::Challenge> waiting = search_->waiting_challenges();
+  std::vector<Champion> champions = search_->champions();
+  for (const Search::Challenge& challenge : waiting) {
+    std::erase_if(champions, [&](const Champion& champion) {
+      return champion.case_name == challenge.case_name;
+    });
+    champions.push_back({.case_name = challenge.case_name,
+                         .candidate_id = challenge.candidate_id,
+                         .speedup = challenge.screened_speedup});
+  }
   return promotion_reserve_s({.rule = rule,
                               .baseline = baseline_,
-                              .champions = search_->champions(),
+                              .champions = std::move(champions),
                               .on_cpu = setup_.config.target == "cpu",
                               .all_cores = all_cores()});
+}
+
+double Campaign::reserve_s() const {
+  return confirmation_s(search_->waiting_challenges().size()) + promotion_s();
+}
+
+// The time for searching is up, the time that was kept for confirmations is not.
+bool Campaign::may_still_confirm() const {
+  return stop_reason_ == StopReason::budget_wall && !search_->waiting_challenges().empty() &&
+         used_s() < setup_.config.budget.wall_s - promotion_s();
 }
 
 StopReason Campaign::stop_reason() {
@@ -298,25 +329,32 @@ Result<void> Campaign::search_until_stopped() {
   progress_.phase("searching");
   RETURN_IF_ERROR(settle_challenges());  // that a killed run left open
   BudgetWatch watch(setup_.config.budget);
-  while ((stop_reason_ = stop_reason()) == StopReason::running) {
+  for (;;) {
+    stop_reason_ = stop_reason();
+    if (may_still_confirm()) {
+      RETURN_IF_ERROR(settle_challenges());
+      continue;  // where that took less than was kept for it, the search goes on
+    }
+    if (stop_reason_ != StopReason::running) break;
     RETURN_IF_ERROR(listen());
     if (asked_to_stop()) continue;
     RETURN_IF_ERROR(take_proposals());
     RETURN_IF_ERROR(watch_budgets(watch));
     fill_pipeline();
     if (builds_->in_flight() == 0) {
+      RETURN_IF_ERROR(settle_challenges());  // nothing else is there to do
       if (wait_for_proposals()) continue;
       stop_reason_ = StopReason::exhausted;
       break;
     }
     idle_ = false;
     RETURN_IF_ERROR(attempt(builds_->pop()));
-    const double before_s = meter_.wall_s();
-    RETURN_IF_ERROR(settle_challenges());
-    confirming_s_ += meter_.wall_s() - before_s;
+    if (confirmation_is_due()) RETURN_IF_ERROR(settle_challenges());
     RETURN_IF_ERROR(log_->roles(search_->families()));
     tell_progress();
   }
+  if (!asked_to_stop() && stop_reason_ != StopReason::budget_wall)
+    RETURN_IF_ERROR(settle_challenges());
   search_ended_s_ = meter_.wall_s() - paused_s_;
   RETURN_IF_ERROR(pump_->close(*log_, {history_.evaluations, idle_}));
   return log_->families(search_->families());
@@ -529,17 +567,38 @@ Result<void> Campaign::attempt(const BuiltCandidate& built) {
   return {};
 }
 
+// What a confirmation on so many cases takes, by those before it; before any, by the A/A control,
+// which is never clear early.
+double Campaign::confirmation_s(std::size_t cases) const {
+  const auto all = static_cast<double>(std::max<std::size_t>(1, baseline_.case_ns.size()));
+  const double each_s = confirmed_cases_ > 0 ? confirming_s_ / confirmed_cases_
+                                             : kConfirmationOfControl * baseline_.control_s / all;
+  return static_cast<double>(cases) * each_s;
+}
+
+// A confirmation takes longer than a screen. It waits until the search has earned it, so that the
+// best of many screens is confirmed and not each that was the best for a moment.
+bool Campaign::confirmation_is_due() const {
+  const std::size_t cases = search_->waiting_challenges().size();
+  const double searched_s = meter_.wall_s() - paused_s_ - search_began_s_;
+  return cases > 0 && confirming_s_ + confirmation_s(cases) <= kConfirmShare * searched_s;
+}
+
 // A screen ranks, it never crowns: whoever looks better than a champion is measured again, on new
 // seeds, in fresh processes, and only where it looks better.
 Result<void> Campaign::settle_challenges() {
+  const double before_s = meter_.wall_s();
   std::map<std::string, std::vector<Case>> by_candidate;
   for (const Search::Challenge& challenge : search_->challenges())
-    if (const Case* the_case = setup_.problem.find_case(challenge.case_name))
+    if (const Case* the_case = setup_.problem.find_case(challenge.case_name)) {
       by_candidate[challenge.candidate_id].push_back(*the_case);
+      ++confirmed_cases_;
+    }
   for (const auto& [id, cases] : by_candidate) {
     const auto candidate = search_->find(id);
     if (candidate && !interrupted_) RETURN_IF_ERROR(settle(*candidate, cases));
   }
+  confirming_s_ += meter_.wall_s() - before_s;
   for (const Search::Notice& notice : search_->notices()) {
     RETURN_IF_ERROR(log_->archive().append_decision({notice.what, notice.subject, notice.why}));
     progress_.event(notice.what + ": " + notice.why);

@@ -59,6 +59,10 @@ class BeamSearch final : public Search {
   void absorb(const Candidate& candidate, const Observation& observation) override;
 
   std::vector<Challenge> challenges() override;
+  std::vector<Challenge> waiting_challenges() const override;
+  void set_delta(const std::string& case_name, double delta) override {
+    deltas_[case_name] = delta;
+  }
   void crown(const Champion& champion) override;
   void refuse(const std::string& case_name, const std::string& candidate_id,
               const std::string& why) override;
@@ -116,6 +120,7 @@ class BeamSearch final : public Search {
   std::map<std::string, std::size_t> index_;  // candidate id -> record
   std::deque<std::string> lookahead_;         // proposed while absorbing, not asked for yet
   ChampionBoard board_;
+  std::map<std::string, double> deltas_;  // by case
   bool models_turn_ = false;
 };
 
@@ -428,7 +433,10 @@ Standings BeamSearch::standings() const {
 
 const Record* BeamSearch::best_challenger(const std::string& case_name) const {
   const Champion* champion = board_.find(case_name);
-  double to_beat = champion ? champion->speedup * (1 + config_.challenge_margin) : 0;
+  const auto delta = deltas_.find(case_name);
+  const double margin =
+      std::max(config_.challenge_margin, delta == deltas_.end() ? 0 : delta->second);
+  double to_beat = champion ? champion->speedup * (1 + margin) : 0;
   const Record* best = nullptr;
   for (const Record& record : records_) {
     const auto speedup = record.speedup.find(case_name);
@@ -441,16 +449,19 @@ const Record* BeamSearch::best_challenger(const std::string& case_name) const {
   return best;
 }
 
-std::vector<Search::Challenge> BeamSearch::challenges() {
+std::vector<Search::Challenge> BeamSearch::waiting_challenges() const {
   std::vector<Challenge> found;
   if (opening()) return found;
-  for (const std::string& case_name : config_.cases) {
-    const Record* best = best_challenger(case_name);
-    if (!best) continue;
-    const std::string& id = best->proposal.candidate.id;
-    board_.open_challenge(case_name, id);
-    found.push_back({case_name, id, best->speedup.at(case_name)});
-  }
+  for (const std::string& case_name : config_.cases)
+    if (const Record* best = best_challenger(case_name))
+      found.push_back({case_name, best->proposal.candidate.id, best->speedup.at(case_name)});
+  return found;
+}
+
+std::vector<Search::Challenge> BeamSearch::challenges() {
+  std::vector<Challenge> found = waiting_challenges();
+  for (const Challenge& challenge : found)
+    board_.open_challenge(challenge.case_name, challenge.candidate_id);
   return found;
 }
 

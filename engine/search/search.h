@@ -36,7 +36,7 @@ struct SearchConfig {
   int random_starts = 3;             // random settings of a sketch before its tuners climb
   double structural_share = 0.2;     // least share of evaluations for structural and near_miss
   int stagnation = 30;  // evaluations without a champion before structural slots are forced
-  double challenge_margin = 0.02;  // screened gain over the champion that is worth a confirmation
+  double challenge_margin = 0.02;  // least screened gain over a champion for a confirmation
   int in_flight = 1;               // evaluations that the caller keeps under way: for absorb
   std::vector<std::string> cases;  // the timed cases: the regimes
 };
@@ -86,6 +86,9 @@ class Search {
   };
   // Each is returned once; none before every first sketch was proposed.
   virtual std::vector<Challenge> challenges() = 0;
+  virtual std::vector<Challenge> waiting_challenges() const = 0;  // what challenges() would return
+  // What no confirmation can tell from nothing on this machine: a smaller gain is no challenge.
+  virtual void set_delta(const std::string& case_name, double delta) = 0;
   virtual void crown(const Champion& champion) = 0;  // after confirmation
   virtual void refuse(const std::string& case_name, const std::string& candidate_id,
                       const std::string& why) = 0;

@@ -524,6 +524,27 @@ TEST(Search, OurOwnFailuresCountForNothing) {
   EXPECT_EQ(family_named(*search, "one").evaluations, 1);
 }
 
+TEST(Search, NoChallengeIsMadeOfWhatNoConfirmationCouldTell) {
+  SearchConfig config;
+  config.cases = {"n16"};
+  const auto search = Search::make(config, {simulated_sketch("one", "a")});
+  const std::string first = search->ask()->candidate.id;
+  search->tell({first, Verdict::accepted, {{"n16", 2.0}}});
+  ASSERT_THAT(search->challenges(), SizeIs(1));
+  search->crown({"n16", first, "one", 2.0, 1.9, 2.1, 0});
+  search->set_delta("n16", 0.10);
+  const std::string close = search->ask()->candidate.id;
+  search->tell({close, Verdict::accepted, {{"n16", 2.19}}});
+  EXPECT_THAT(search->waiting_challenges(), IsEmpty());
+  const std::string clear = search->ask()->candidate.id;
+  search->tell({clear, Verdict::accepted, {{"n16", 2.21}}});
+  ASSERT_THAT(search->waiting_challenges(), SizeIs(1));  // looking opens nothing
+  const auto challenges = search->challenges();
+  ASSERT_THAT(challenges, SizeIs(1));
+  EXPECT_EQ(challenges[0].candidate_id, clear);
+  EXPECT_THAT(search->waiting_challenges(), IsEmpty());
+}
+
 TEST(Search, ASecondObservationReplacesTheFirst) {
   SearchConfig config;
   config.cases = {"n16", "n32"};

@@ -12,6 +12,7 @@
 #include "base/entropy.h"
 #include "check/case_check.h"
 #include "problem/problem_library.h"
+#include "session/watched_builds.h"
 #include "target/cpu/watched_run.h"
 
 namespace kbeam {
@@ -55,6 +56,10 @@ class Gates {
   explicit Gates(const GateRequest& request) : request_(request) {}
 
   GateOutcome run() {
+    std::vector<Watch> watches;
+    if (defence_is_on(Defence::memory_gate)) watches.push_back(Watch::memory);
+    if (defence_is_on(Defence::thread_gate)) watches.push_back(Watch::threads);
+    builds_.emplace(request_.build_watched, request_.subject.rows, watches, request_.seat.cpus);
     const bool repeats = gate("repeatable", [&] { return is_repeatable(); });
     const bool sound =
         repeats && (!defence_is_on(Defence::memory_gate) ||
@@ -99,6 +104,7 @@ class Gates {
   GateOutcome outcome_;
   std::string name_;
   std::string sentence_;
+  std::optional<WatchedBuilds> builds_;
   std::vector<PlainRun> plain_;
   std::map<std::string, Bytes> expected_;  // by case, on the team in hand
   std::map<std::string, std::uint64_t> keys_;
@@ -221,7 +227,7 @@ bool Gates::agrees(Watch watch, const PlainRun& plain, Bytes outputs) {
 }
 
 bool Gates::is_clean_row(Watch watch, std::size_t row, const std::vector<PlainRun*>& runs) {
-  const Result<WatchedBuild> build = request_.build_watched(request_.subject.rows[row], watch);
+  const Result<WatchedBuild> build = builds_->get(row, watch);
   if (!build.ok()) return fail({Verdict::engine_failed, build.error().text()});
   if (build->artifact.verdict != Verdict::accepted)
     return fail({build->artifact.verdict, "in the watched build: " + build->artifact.reason},
