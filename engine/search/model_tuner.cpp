@@ -16,12 +16,14 @@ class ModelTuner final : public SettingTuner {
   std::string name() const override { return "model"; }
 
  private:
+  static constexpr std::size_t kFirstSettings = 8;  // that worked, before the model is asked
+
   void learn(const Setting& setting, std::optional<double> score) override {
     model_.tell(setting, {score});
   }
 
   std::optional<Setting> choose() override {
-    if (!model_.is_ready()) return sampler_.draw();
+    if (model_.worked() < kFirstSettings) return sampler_.draw();
     auto promise = model_.most_promising({std::nullopt}, sampler_);
     if (!promise) return sampler_.draw();
     sampler_.take(promise->setting);

@@ -10,7 +10,6 @@
 namespace kbeam {
 namespace {
 
-constexpr std::size_t kFirstSettings = 8;  // worked before the model is asked
 constexpr std::size_t kMostInPool = 1500;  // a larger space is sampled
 constexpr std::size_t kWitnesses = 5;      // told settings that say whether one works
 constexpr double kRefitGrowth = 1.3;       // lengths are chosen again at so much more data
@@ -74,9 +73,9 @@ void SettingModel::tell(const Setting& setting, Scores scores) {
   told_[known->second].scores = std::move(scores);
 }
 
-bool SettingModel::is_ready() const {
-  return std::count_if(told_.begin(), told_.end(), [](const Told& one) { return one.worked(); }) >=
-         static_cast<std::ptrdiff_t>(kFirstSettings);
+std::size_t SettingModel::worked() const {
+  return static_cast<std::size_t>(
+      std::count_if(told_.begin(), told_.end(), [](const Told& one) { return one.worked(); }));
 }
 
 Point SettingModel::point_of(const Setting& setting) const {

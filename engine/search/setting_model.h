@@ -24,8 +24,7 @@ class SettingModel {
   // A second telling of a setting replaces the first.
   void tell(const Setting& setting, Scores scores);
 
-  // Enough worked settings for its word to be worth more than chance.
-  bool is_ready() const;
+  std::size_t worked() const;  // told settings with a score
 
   struct Promise {
     Setting setting;
@@ -34,7 +33,7 @@ class SettingModel {
   };
   // An output gains what it gets beyond `to_beat` or, where that says nothing or less, beyond its
   // own best. Nothing when no setting is left. Costs milliseconds, growing with the square of what
-  // was told. Asked only when ready.
+  // was told. Some settings must have worked.
   std::optional<Promise> most_promising(const Scores& to_beat, const SettingSampler& taken);
 
   // The told setting that worked and differs in fewest knobs; of equals the better.

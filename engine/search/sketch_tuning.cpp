@@ -10,6 +10,7 @@ namespace {
 
 // A smaller rise of a screened best is noise, not progress.
 constexpr double kGain = 1.01;
+constexpr std::size_t kFirstSettings = 5;  // that worked, before the model has a word
 
 }  // namespace
 
@@ -50,7 +51,7 @@ std::optional<Suggestion> SketchTuning::suggest_random() {
 }
 
 std::optional<Promise> SketchTuning::promise(const std::map<std::string, double>& to_beat) {
-  if (exhausted_ || !model_.is_ready()) return std::nullopt;
+  if (exhausted_ || model_.worked() < kFirstSettings) return std::nullopt;
   std::vector<std::string> cases;
   SettingModel::Scores bar;
   for (const auto& [case_name, arm] : arms_) {

@@ -158,7 +158,8 @@ class Campaign:
         for name in ("runs", "tmp"):
             (self.folder / name).mkdir()
         self.random = random.Random(f"{options.seed} {number}")
-        self.seed = 1 + number % options.seeds
+        # One that makes up for kills builds anew: a campaign that found all its builds has no moment for them.
+        self.seed = 1 + (number % options.seeds if make_up is None else options.seeds + number)
         self.environment = dict(os.environ, XDG_CACHE_HOME=str(options.work / "cache"),
                                 TMPDIR=str(self.folder / "tmp"))
         self.planned = []

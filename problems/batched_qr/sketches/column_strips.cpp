@@ -15,10 +15,8 @@ KBEAM_KNOB(int, kLanes, 8, 4, 8, 16);       // columns a strip, and reflectors a
 KBEAM_KNOB(int, kStrips, 1, 1, 2, 3, 4);    // strips that are updated together
 KBEAM_KNOB(int, kReflectors, 4, 4, 8, 16);  // register tile of W = V'A: this many rows by kStrips
 KBEAM_KNOB(int, kRows, 1, 1, 2, 4, 6, 8);   // register tile of A -= V W: this many rows by kStrips
-KBEAM_KNOB(int, kMatrices, 1, 1, 2, 3, 4);  // matrices in lockstep, to hide square roots
-KBEAM_KNOB(int, kReload, 0, 0, 1);  // 1: broadcast the next pivot from memory, not by a shuffle
-KBEAM_KNOB(int, kFuse, 0, 0, 1);    // 1: apply one block and take the next one's dots in one pass
-KBEAM_KNOB(int, kChunk, 128, 32, 64, 128);  // rows a pass takes at a time
+KBEAM_KNOB(int, kMatrices, 1, 1, 2, 4);     // matrices in lockstep, to hide square roots
+KBEAM_KNOB(int, kChunk, 128, 32, 128);      // rows of one partial sum of V'A
 KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // fetch a coming group: 1 while packing, 2 while applying
 KBEAM_KNOB(int, kStream, 0, 0, 1);       // 1: write H around the cache
 KBEAM_REQUIRE(kReflectors <= kLanes, "a register tile holds at most one block of reflectors");
@@ -339,27 +337,17 @@ template <int kCount>
 void apply_blocks(const Matrix& matrix, const Shape& shape, int from, int to, int p) {
   const std::int64_t stride = std::int64_t{shape.m} * kLanes;
   float* x = strip_of(matrix, shape, p);
-  alignas(64) float buffer[2][kCount * kTile];
+  alignas(64) float w[kCount * kTile];
   for (int q = from; q < to; ++q) {
     const int first = q * kLanes;
     const float* v = strip_of(matrix, shape, q);
-    float* w = buffer[q % 2];
-    const float* last_w = buffer[(q + 1) % 2];
     std::fill_n(w, kCount * kTile, 0.0f);
-    const bool pending = kFuse == 1 && q > from;  // the block before is not applied yet
-    if (pending)
-      update<kCount>(v - stride + (first - kLanes) * kLanes, x + (first - kLanes) * kLanes, stride,
-                     kLanes, last_w);
-    for (int i = first; i < shape.m; i += kChunk) {
-      const int rows = std::min(kChunk, shape.m - i);
-      if (pending) update<kCount>(v - stride + i * kLanes, x + i * kLanes, stride, rows, last_w);
-      block_dots<kCount>(v + i * kLanes, x + i * kLanes, stride, rows, w);
-    }
+    for (int i = first; i < shape.m; i += kChunk)
+      block_dots<kCount>(v + i * kLanes, x + i * kLanes, stride, std::min(kChunk, shape.m - i), w);
     for (int s = 0; s < kCount; ++s)
       solve(matrix.gram + q * kTile, matrix.tau + first, matrix.factor + first, w + s * kTile,
             std::min(kLanes, shape.k - first));
-    if (kFuse == 0 || q + 1 == to)
-      update<kCount>(v + first * kLanes, x + first * kLanes, stride, shape.m - first, w);
+    update<kCount>(v + first * kLanes, x + first * kLanes, stride, shape.m - first, w);
   }
 }
 
@@ -452,7 +440,7 @@ Lane sweep(float* strip, Lane coefficient, int l, int j, int m, Fetcher& fetcher
   };
   const auto dot_step = [&](float* at, Lane& sum) {
     const Lane row = row_step(at);
-    sum += (kReload == 1 ? Lane{} + at[l + 1] : __builtin_shuffle(row, next)) * row;
+    sum += __builtin_shuffle(row, next) * row;
   };
   if (j + 1 < m) row_step(strip + (j + 1) * kLanes);
   Lane sum[4] = {};
