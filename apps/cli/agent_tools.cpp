@@ -50,6 +50,7 @@ Result<AgentReply> run(const AgentToolsRequest& about, const Allowed& allowed,
                        const AgentRequest& request, const std::function<bool()>& cancelled) {
   std::vector<std::string> words{allowed.command};
   if (request.command == "ask") {
+    words.push_back("--plain");  // an agent spends no money of others
     words.push_back("--dir=" + about.run_folder.parent_path().string());
   } else {
     words.push_back("--problem=" + about.problem);

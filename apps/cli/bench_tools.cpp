@@ -48,6 +48,18 @@ Result<std::uint64_t> parse_number(const std::string& text, const std::string& o
   return number;
 }
 
+Result<int> parse_count(const std::string& text, const std::string& option, int most) {
+  ASSIGN_OR_RETURN(const std::uint64_t number, parse_number(text, option));
+  if (number == 0 || number > static_cast<std::uint64_t>(most))
+    return Error{ErrorCode::bad_input, "read " + option,
+                 text + (number == 0 ? " is none" : " is too many"),
+                 fmt::format("write a number from 1 to {}{}", most,
+                             number == 0 ? "; without the option there is no such limit, or what "
+                                           "the help says"
+                                         : "")};
+  return static_cast<int>(number);
+}
+
 Result<Problem> open_problem(const std::string& named, const Home& home,
                              const std::string& target) {
   ASSIGN_OR_RETURN(const std::filesystem::path folder, find_problem_folder(named, home.problems));

@@ -27,6 +27,9 @@ int report_error(const Error& error, const Options& options);
 // "180s", "3m", "1.5h", "90": seconds.
 Result<double> parse_duration(const std::string& text, const std::string& option);
 Result<std::uint64_t> parse_number(const std::string& text, const std::string& option);
+// How many: a whole number from 1 to `most`.
+Result<int> parse_count(const std::string& text, const std::string& option,
+                        int most = 1'000'000'000);
 
 // A folder or a name, as `target` sees it; every mistake in problem.toml comes back in one error.
 Result<Problem> open_problem(const std::string& named, const Home& home,

@@ -71,9 +71,9 @@ Result<void> choose_rule(const Options& options, TaskRequest& request) {
     return unknown_word("--rule", word, {"screen", "confirm", "promote"});
   }
   if (options.has("--pairs")) {
-    ASSIGN_OR_RETURN(const std::uint64_t pairs, parse_number(options.get("--pairs"), "--pairs"));
+    ASSIGN_OR_RETURN(const int pairs, parse_count(options.get("--pairs"), "--pairs"));
     request.rule = {.name = "trace",
-                    .pairs_per_process = static_cast<int>(pairs),
+                    .pairs_per_process = pairs,
                     .processes = request.rule.processes,
                     .fresh_base = true};
   }

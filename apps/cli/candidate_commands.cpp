@@ -174,6 +174,10 @@ int check_command(const Options& options) {
     if (options.has("--seed")) {
       ASSIGN_OR_RETURN(request.seed, parse_number(options.get("--seed"), "--seed"));
     }
+    if (options.has("--key") && !options.has("--seed"))
+      return Error{ErrorCode::bad_input, "check with --key " + options.get("--key"),
+                   "a key names one input of those that a seed makes, and there is no --seed",
+                   "give both, as the line that begins with 'to see the same failure again' does"};
     if (options.has("--key")) {
       ASSIGN_OR_RETURN(request.key, parse_number(options.get("--key"), "--key"));
     }

@@ -18,6 +18,7 @@
 #include "loop/research_loop.h"
 #include "measure/statistics.h"
 #include "model/json_forms.h"
+#include "propose/agent_sandbox.h"
 #include "target/cpu/runner.h"
 
 namespace kbeam::cli {
@@ -53,6 +54,17 @@ Finding examine_cpus() {
             fmt::format("candidates on CPU {}, the judge on CPU {}", share.candidates.front(),
                         share.judge)};
   return {"cpus", Finding::State::weaker, "one CPU for judge and candidates: times are noisier"};
+}
+
+Finding examine_agent_rooms() {
+  const std::string why_not = why_no_agent_sandbox();
+  if (why_not.empty())
+    return {"agent rooms", Finding::State::works,
+            "agents run in rooms of their own: user, mount, process and network namespaces"};
+  return {"agent rooms", Finding::State::absent,
+          why_not +
+              ": --proposer agent: is refused; allow user namespaces, or start an agent by "
+              "hand in a folder of `kbeam setup`"};
 }
 
 Finding examine_archive() {
@@ -104,7 +116,8 @@ Result<Finding> examine_noise(BenchTools& tools) {
 }
 
 std::vector<Finding> examine() {
-  std::vector<Finding> findings{examine_cpus(), examine_sandbox(), examine_archive()};
+  std::vector<Finding> findings{examine_cpus(), examine_sandbox(), examine_agent_rooms(),
+                                examine_archive()};
   const Result<std::unique_ptr<BenchTools>> tools = open_bench_tools({.problem = "template"});
   if (!tools.ok()) {
     findings.push_back({"compiler", Finding::State::missing, tools.error().text()});

@@ -144,7 +144,7 @@ Result<Words> steer(const ToolCall& call) {
 }
 
 Result<Words> ask(const ToolCall& call) {
-  Words words{"ask"};
+  Words words{"ask", "--plain"};  // the client is a model itself
   add_positional(words, {text(call.arguments, "run"), text(call.arguments, "question")});
   return words;
 }

@@ -8,15 +8,22 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "loop/research_loop.h"
+#include "propose/llm_options.h"
 
 namespace kbeam::cli {
 
 std::vector<OptionSpec> model_options();
 
+// Those of them that say how to reach a model, without the budgets.
+std::vector<OptionSpec> model_access_options();
+
+// The model at llm:URL, with what the options say of it.
+Result<LlmOptions> read_model(const Options& options, const std::string& proposer);
+
 // llm:URL and replay:RUN.
 bool names_model(const std::string& proposer);
-// Its entry in CampaignSetup::proposers.
-Result<Json> model_entry(const Options& options, const std::string& proposer);
+// Its entries in CampaignSetup::proposers: of a replay, whoever was asked in that run.
+Result<Json> model_entries(const Options& options, const std::string& proposer);
 // Once all proposers are chosen.
 Result<void> choose_model_budgets(const Options& options, CampaignSetup& setup);
 

@@ -30,7 +30,7 @@ std::vector<std::string> known_names(const Command* command) {
 
 void suggest(const std::string& word, const Command* command) {
   const std::vector<std::string> known = known_names(command);
-  if (const auto close = closest_word(word, known))
+  if (const auto close = word.empty() ? std::nullopt : closest_word(word, known))
     fmt::print(stderr, "  did you mean '{}'?\n", *close);
   else
     fmt::print(stderr, "  see `kbeam{} --help`\n", command == nullptr ? "" : " " + command->name);
@@ -121,8 +121,18 @@ int dispatch(int argc, char** argv) {
     }
     fmt::print(stderr, "kbeam{}: {}\n", command == nullptr ? "" : " " + command->name,
                mistake.what());
-    for (const std::string& word : app.remaining(/*recurse=*/true))
-      if (word.starts_with("-")) suggest(word, command);
+    bool advised = false;
+    for (const std::string& word : app.remaining(/*recurse=*/true)) {
+      if (!word.starts_with("-")) continue;
+      suggest(word, command);
+      advised = true;
+    }
+    if (advised) return kBadInput;
+    if (command == nullptr)
+      suggest({}, nullptr);
+    else
+      fmt::print(stderr, "  write for instance: {}\n  see `kbeam {} --help`\n", command->example,
+                 command->name);
     return kBadInput;
   }
   const Command& command = *by_app.at(app.get_subcommands().front());

@@ -45,7 +45,8 @@ void make_later(CampaignSetup& setup) {
     std::vector<std::unique_ptr<Proposer>> proposers;
     for (const Json& entry : entries) {
       ASSIGN_OR_RETURN(auto proposer, asks_model(entry) ? make_model_proposer(entry, bell, seed)
-                                                        : make_proposer(entry, about, bell));
+                                      : replays_agent(entry) ? make_replayed_agent(entry)
+                                                             : make_proposer(entry, about, bell));
       proposers.push_back(std::move(proposer));
     }
     return proposers;
@@ -67,8 +68,8 @@ Result<void> choose_proposers(const Options& options, CampaignSetup& setup) {
       setup.proposers.push_back({{"kind", "agent"}, {"settings", to_json(settings)}});
       name = settings.name;
     } else if (names_model(one)) {
-      ASSIGN_OR_RETURN(Json entry, model_entry(options, one));
-      setup.proposers.push_back(std::move(entry));
+      ASSIGN_OR_RETURN(const Json entries, model_entries(options, one));
+      for (const Json& entry : entries) setup.proposers.push_back(entry);
     } else if (one != "builtin") {
       return Error{ErrorCode::bad_input, "choose proposer '" + one + "'",
                    "this kbeam has builtin, llm:URL, replay:RUN and agent:'COMMAND', and `kbeam "

@@ -17,7 +17,9 @@
 #include "archive/archive.h"
 #include "base/entropy.h"
 #include "base/own_lock.h"
+#include "loop/budget_watch.h"
 #include "loop/goal.h"
+#include "loop/pace.h"
 #include "loop/research_loop.h"
 #include "model/json_forms.h"
 
@@ -77,6 +79,7 @@ void print_summary(const Json& summary) {
       print_cases(summary["all_cores"]["cases"]);
     }
   }
+  fmt::print("used: {}\n", budget_totals_text(summary["budgets"]));
   fmt::print("report: {}\n", summary["report_html"].get<std::string>());
 }
 
@@ -121,20 +124,23 @@ Result<CampaignSetup> new_setup(const Options& options) {
   config.goal = options.get("--goal");
   ASSIGN_OR_RETURN(config.budget.wall_s, parse_duration(options.get("--budget"), "--budget"));
   if (options.has("--evaluations")) {
-    ASSIGN_OR_RETURN(const std::uint64_t most,
-                     parse_number(options.get("--evaluations"), "--evaluations"));
-    config.budget.evaluations = static_cast<int>(most);
+    ASSIGN_OR_RETURN(config.budget.evaluations,
+                     parse_count(options.get("--evaluations"), "--evaluations"));
+  }
+  if (options.has("--device-time")) {
+    ASSIGN_OR_RETURN(config.budget.device_s,
+                     parse_duration(options.get("--device-time"), "--device-time"));
   }
   config.seed = random_bits() >> 16;  // short enough to type again
   if (options.has("--seed")) {
     ASSIGN_OR_RETURN(config.seed, parse_number(options.get("--seed"), "--seed"));
   }
+  constexpr int kMostBeam = 1000;
+  ASSIGN_OR_RETURN(config.beam, parse_count(options.get("--beam"), "--beam", kMostBeam));
   config.search = options.get("--search");
   if (config.search != "beam" && config.search != "random")
     return Error{ErrorCode::bad_input, "choose a search", "'" + config.search + "' is none",
                  "say --search beam or --search random"};
-  ASSIGN_OR_RETURN(const std::uint64_t beam, parse_number(options.get("--beam"), "--beam"));
-  config.beam = static_cast<int>(beam);
   const CpuShare cpus = share_cpus();
   config.judge_cpu = cpus.judge;
   config.candidate_cpus = cpus.candidates;
@@ -142,6 +148,15 @@ Result<CampaignSetup> new_setup(const Options& options) {
   setup.cache = cache_folder();
   RETURN_IF_ERROR(choose_proposers(options, setup));
   return setup;
+}
+
+std::string estimate_of_pace(const CampaignSetup& setup) {
+  const auto earlier = find_earlier_run(setup.run_folder.parent_path(), setup.config);
+  if (!earlier)
+    return "estimate: no run of " + setup.config.problem_name +
+           " ended here yet that tells the pace: it is estimated once the baseline is measured";
+  return "estimate, by run " + earlier->run_id + ": " +
+         describe_room(earlier->pace, {}, setup.config.budget);
 }
 
 // The folder of all runs, where this one can begin: told now rather than after the first build.
@@ -165,8 +180,10 @@ int run_command(const Options& options) {
   if (!setup.ok()) return report_error(setup.error(), options);
   if (const Result<void> ready = make_ready(setup->run_folder.parent_path()); !ready.ok())
     return report_error(ready.error(), options);
+  std::FILE* const stream = options.json() ? stderr : stdout;
+  fmt::print(stream, "{}\n", estimate_of_pace(*setup));
   if (const std::string estimate = estimate_text(*setup); !estimate.empty())
-    fmt::print(options.json() ? stderr : stdout, "{}\n", estimate);
+    fmt::print(stream, "{}\n", estimate);
   return run_in_foreground(*setup, options);
 }
 
@@ -194,6 +211,11 @@ int resume_command(const Options& options) {
     if (options.has("--budget")) {
       ASSIGN_OR_RETURN(const double more_s, parse_duration(options.get("--budget"), "--budget"));
       resumed.config.budget.wall_s += more_s;
+    }
+    if (options.has("--device-time")) {
+      ASSIGN_OR_RETURN(const double more_s,
+                       parse_duration(options.get("--device-time"), "--device-time"));
+      if (double& most_s = resumed.config.budget.device_s; most_s > 0) most_s += more_s;
     }
     const CpuShare cpus = share_cpus();
     resumed.config.judge_cpu = cpus.judge;

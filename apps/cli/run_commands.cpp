@@ -13,8 +13,10 @@
 #include "base/hash.h"
 #include "build/source_scan.h"
 #include "execute/device_state.h"
+#include "loop/budget_watch.h"
 #include "loop/contributions.h"
 #include "loop/inbox.h"
+#include "loop/research_loop.h"
 #include "loop/summary.h"
 #include "model/json_forms.h"
 #include "report/publish.h"
@@ -67,6 +69,24 @@ std::string describe_state(const Json& status) {
   return state;
 }
 
+// The running total of every budget.
+Result<void> add_budgets(const Archive& archive, const std::optional<Json>& observation,
+                         Json& status) {
+  const Budget limits = archive.config().budget;
+  const Json& models = status["contributions"]["total"];
+  const BudgetUse use{.wall_s = status["used_s"].get<double>(),
+                      .evaluations = status["evaluations"].get<int>(),
+                      .device_s = observation ? observation->value("device_s", 0.0) : 0.0,
+                      .tokens = models.value("tokens_in", std::int64_t{0}) +
+                                models.value("tokens_out", std::int64_t{0}),
+                      .money = models.value("money", 0.0)};
+  status["device_s"] = use.device_s;
+  status["budget_device_s"] = limits.device_s;
+  status["budget_evaluations"] = limits.evaluations;
+  status["budgets"] = budget_totals(use, limits);
+  return {};
+}
+
 // The state of a run from a few events: it must answer at once however long the run is.
 Result<Json> read_status(const OpenRun& run) {
   const CampaignConfig config = run.archive->config();
@@ -98,6 +118,7 @@ Result<Json> read_status(const OpenRun& run) {
   ASSIGN_OR_RETURN(status["contributions"], who_did_what(*run.archive));
   status["budget_tokens"] = config.budget.tokens;
   status["budget_money"] = config.budget.money;
+  RETURN_IF_ERROR(add_budgets(*run.archive, observation, status));
   status["winner"] = ended ? ended->at("winner") : Json();
   status["quarantined_devices"] = Json::array();
   if (config.target == "cuda")
@@ -112,14 +133,9 @@ void print_contributions(const Json& status) {
   const Json& all = status["contributions"];
   const Json& total = all["total"];
   if (!total.contains("requests")) return;
-  const auto of_budget = [&](const char* name, const char* format) {
-    const double most = status[name].get<double>();
-    return most > 0 ? fmt::format(fmt::runtime(format), most) : std::string();
-  };
-  fmt::print("  models: {} requests, {} tokens in and {} out{}, {:.4f} in money{}\n",
+  fmt::print("  models: {} requests, {} tokens in and {} out, {:.4f} in money\n",
              total["requests"].get<int>(), total["tokens_in"].get<std::int64_t>(),
-             total["tokens_out"].get<std::int64_t>(), of_budget("budget_tokens", " of {:.0f}"),
-             total["money"].get<double>(), of_budget("budget_money", " of {:.4f}"));
+             total["tokens_out"].get<std::int64_t>(), total["money"].get<double>());
   for (const char* group : {"models", "categories"})
     for (const Json& one : all[group]) {
       fmt::print(
@@ -140,6 +156,7 @@ void print_status(const Json& status) {
              status["run_id"].get<std::string>(), status["problem"].get<std::string>(),
              describe_state(status), status["evaluations"].get<int>(),
              status["used_s"].get<double>(), status["budget_s"].get<double>());
+  fmt::print("  budgets: {}\n", budget_totals_text(status["budgets"]));
   if (!status["engine_overhead_fraction"].is_null())
     fmt::print("  {:.1f} evaluations a minute, engine overhead {:.1f} % of the wall time\n",
                status["evaluations_per_minute"].get<double>(),
@@ -193,9 +210,16 @@ int status_command(const Options& options) {
 int stop_command(const Options& options) {
   const Result<std::filesystem::path> run = find_run(options);
   if (!run.ok()) return report_error(run.error(), options);
+  const std::string id = run->filename().string();
+  if (!is_live(*run))
+    return report_error({ErrorCode::bad_input, "stop run " + id, "nobody runs it now",
+                         "there is nothing to stop; see `kbeam status " + id +
+                             "`, and go on with "
+                             "it by `kbeam resume " +
+                             id + "`"},
+                        options);
   if (const Result<void> dropped = Inbox(*run).drop_stop(); !dropped.ok())
     return report_error(dropped.error(), options);
-  const std::string id = run->filename().string();
   return say(
       options, {{"run_id", id}, {"asked_to_stop", true}},
       "asked " + id + " to stop after the attempt in hand; go on later with: kbeam resume " + id);
@@ -225,12 +249,17 @@ int submit_command(const Options& options) {
     return Json{{"run_id", run.filename().string()},
                 {"idea_id", submission.idea.id},
                 {"family", submission.idea.family},
-                {"knobs", scanned.knobs.size()}};
+                {"knobs", scanned.knobs.size()},
+                {"live", is_live(run)}};
   }();
   if (!submitted.ok()) return report_error(submitted.error(), options);
-  return say(options, *submitted,
-             fmt::format("left for run {}: it is judged in the next round; see `kbeam status`",
-                         (*submitted)["run_id"].get<std::string>()));
+  const std::string id = (*submitted)["run_id"].get<std::string>();
+  return say(
+      options, *submitted,
+      fmt::format("left for run {}: {}", id,
+                  (*submitted)["live"].get<bool>()
+                      ? "it is judged in the next round; see `kbeam status`"
+                      : "nobody runs it now: it is judged once `kbeam resume " + id + "` goes on"));
 }
 
 int report_command(const Options& options) {

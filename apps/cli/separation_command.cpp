@@ -146,8 +146,7 @@ Result<Measured> measure(const Options& options) {
   request.seat.cpus = {share_cpus().candidates.front()};
   request.seat.call_timeout_s = 60;  // known candidates are plain, not fast
   ASSIGN_OR_RETURN(request.grade, choose_grade(problem, options.get("--grade")));
-  ASSIGN_OR_RETURN(const std::uint64_t draws, parse_number(options.get("--draws"), "--draws"));
-  request.draws = static_cast<int>(std::clamp<std::uint64_t>(draws, 1, 1000));
+  ASSIGN_OR_RETURN(request.draws, parse_count(options.get("--draws"), "--draws", 1000));
   measured.separation = {problem.name, request.grade, {}};
   ASSIGN_OR_RETURN(const std::unique_ptr<Surveyor> surveyor,
                    Surveyor::make(problem, home, request));

@@ -104,9 +104,8 @@ Result<Json> fork_run(const Options& options) {
     request.config.budget.wall_s = used_s + more_s;
   }
   if (options.has("--evaluations")) {
-    ASSIGN_OR_RETURN(const std::uint64_t most,
-                     parse_number(options.get("--evaluations"), "--evaluations"));
-    request.config.budget.evaluations = static_cast<int>(most);
+    ASSIGN_OR_RETURN(request.config.budget.evaluations,
+                     parse_count(options.get("--evaluations"), "--evaluations"));
   }
   if (options.has("--goal")) request.config.goal = options.get("--goal");
   const fs::path folder = runs_folder(options) / request.config.run_id;
@@ -116,6 +115,23 @@ Result<Json> fork_run(const Options& options) {
               {"forked_from", parent_id},
               {"folder", folder.string()},
               {"evaluations", evaluations}};
+}
+
+// Where it comes from, and whether anything has happened since.
+Result<void> add_fork(const Archive& archive, Json& status) {
+  ASSIGN_OR_RETURN(const std::vector<Event> forks, archive.events_of("fork"));
+  if (forks.empty()) return {};
+  ASSIGN_OR_RETURN(const Json body, parse_json(forks.back().body, "a fork event"));
+  status["forked_from"] = body.value("parent_run_id", Json());
+  const std::int64_t fork = forks.back().sequence;
+  ASSIGN_OR_RETURN(const int before, archive.count_evaluations_before(fork));
+  ASSIGN_OR_RETURN(const int now, archive.count_evaluations());
+  if (now > before) return {};  // the events since then are many
+  ASSIGN_OR_RETURN(const std::vector<Event> since, archive.events(fork));
+  if (!since.empty()) return {};
+  status["state"] = "forked";
+  status["winner"] = Json();
+  return {};
 }
 
 }  // namespace
@@ -200,10 +216,8 @@ Result<void> add_steering(const Archive& archive, const fs::path& run_folder, Js
   status["forked_from"] = Json();
   bool paused = false;
   std::set<std::string> heard;
-  ASSIGN_OR_RETURN(const std::vector<Event> events, archive.events());
-  for (const Event& event : events) {
-    if (event.kind == "fork") status["forked_from"] = Json::parse(event.body)["parent_run_id"];
-    if (event.kind != "steering") continue;
+  ASSIGN_OR_RETURN(const std::vector<Event> said, archive.events_of("steering"));
+  for (const Event& event : said) {
     ASSIGN_OR_RETURN(const Json body, parse_json(event.body, "a steering event"));
     ASSIGN_OR_RETURN(const SteeringMessage message, steering_message_from_json(body));
     if (message.action == SteeringAction::pause) paused = true;
@@ -216,11 +230,7 @@ Result<void> add_steering(const Archive& archive, const fs::path& run_folder, Js
       status["waiting"].push_back(to_json(*waiting.message));
   status["paused"] = paused && is_live(run_folder);
   if (status["paused"].get<bool>()) status["state"] = "paused";
-  if (!events.empty() && events.back().kind == "fork") {
-    status["state"] = "forked";
-    status["winner"] = Json();
-  }
-  return {};
+  return add_fork(archive, status);
 }
 
 void print_steering(const Json& status) {

@@ -78,15 +78,11 @@ Json to_json(const StudiedTrace& studied) {
 Result<AaRequest> fixed_request(const Options& options) {
   AaRequest request;
   request.timer_resolution_ns = 0;
-  ASSIGN_OR_RETURN(const std::uint64_t pairs, parse_number(options.get("--pairs"), "--pairs"));
-  ASSIGN_OR_RETURN(const std::uint64_t processes,
-                   parse_number(options.get("--processes"), "--processes"));
-  ASSIGN_OR_RETURN(const std::uint64_t control,
-                   parse_number(options.get("--control"), "--control"));
-  request.rule = {.name = "fixed",
-                  .pairs_per_process = static_cast<int>(pairs),
-                  .processes = static_cast<int>(processes)};
-  request.control = {.name = "a/a", .pairs_per_process = static_cast<int>(control), .processes = 1};
+  ASSIGN_OR_RETURN(const int pairs, parse_count(options.get("--pairs"), "--pairs"));
+  ASSIGN_OR_RETURN(const int processes, parse_count(options.get("--processes"), "--processes"));
+  ASSIGN_OR_RETURN(const int control, parse_count(options.get("--control"), "--control"));
+  request.rule = {.name = "fixed", .pairs_per_process = pairs, .processes = processes};
+  request.control = {.name = "a/a", .pairs_per_process = control, .processes = 1};
   request.comparisons_per_control = 1;
   return request;
 }

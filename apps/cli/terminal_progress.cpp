@@ -34,6 +34,8 @@ std::string budget_line(const ProgressView& view) {
                         std::max(0.0, view.budget_s - view.used_s));
   else
     line += fmt::format("  {:.0f} s", view.used_s);
+  if (view.budget_device_s > 0)
+    line += fmt::format("  {:.0f} of {:.0f} s of the device", view.device_s, view.budget_device_s);
   if (view.tokens > 0) line += fmt::format("  {} tokens", view.tokens);
   if (view.tokens > 0 && view.budget_tokens > 0) line += fmt::format(" of {}", view.budget_tokens);
   if (view.money > 0) line += fmt::format("  {:.4f} in money", view.money);

@@ -36,7 +36,7 @@ Result<Recording> open_recording(const Options& options) {
   const Problem& problem = recording.tools->problem;
   ASSIGN_OR_RETURN(recording.candidate,
                    recording.tools->read_candidate(options.get("FILE"), options.all("--knob")));
-  ASSIGN_OR_RETURN(recording.pairs, parse_number(options.get("--pairs"), "--pairs"));
+  ASSIGN_OR_RETURN(recording.pairs, parse_count(options.get("--pairs"), "--pairs"));
   for (const std::string& shape : options.all("--shape")) {
     ASSIGN_OR_RETURN(Case the_case, case_of_shape(problem, shape));
     recording.cases.push_back(std::move(the_case));

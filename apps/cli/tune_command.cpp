@@ -253,7 +253,7 @@ Result<Allowance> Allowance::read(const Options& options) {
   Allowance allowance;
   if (options.has("--evaluations")) {
     ASSIGN_OR_RETURN(allowance.evaluations_,
-                     parse_number(options.get("--evaluations"), "--evaluations"));
+                     parse_count(options.get("--evaluations"), "--evaluations"));
   }
   if (options.has("--budget")) {
     ASSIGN_OR_RETURN(allowance.seconds_, parse_duration(options.get("--budget"), "--budget"));

@@ -115,16 +115,16 @@ Result<int> simulate_tuners(const Options& options) {
   const std::string file = options.get("FILE");
   ASSIGN_OR_RETURN(const RecordedSpace space, read_recorded_space(file));
   ASSIGN_OR_RETURN(const std::vector<TunerStrategy> strategies, chosen_strategies(options));
-  ASSIGN_OR_RETURN(const std::uint64_t seeds, parse_number(options.get("--seeds"), "--seeds"));
-  std::uint64_t evaluations = 200, seed = 1;
+  ASSIGN_OR_RETURN(const int seeds, parse_count(options.get("--seeds"), "--seeds", 100'000));
+  int evaluations = 200;
+  std::uint64_t seed = 1;
   if (options.has("--evaluations")) {
-    ASSIGN_OR_RETURN(evaluations, parse_number(options.get("--evaluations"), "--evaluations"));
+    ASSIGN_OR_RETURN(evaluations, parse_count(options.get("--evaluations"), "--evaluations"));
   }
   if (options.has("--seed")) {
     ASSIGN_OR_RETURN(seed, parse_number(options.get("--seed"), "--seed"));
   }
-  const auto most = static_cast<std::uint64_t>(space.record().settings.size());
-  const int asked = static_cast<int>(std::clamp<std::uint64_t>(evaluations, 1, most));
+  const int asked = std::min(evaluations, static_cast<int>(space.record().settings.size()));
   std::vector<Simulation> simulations;
   for (const TunerStrategy& strategy : strategies) {
     Simulation& simulation = simulations.emplace_back(Simulation{strategy, {}});

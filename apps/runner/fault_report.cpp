@@ -46,6 +46,16 @@ bool memory_is_exhausted() {
   return probe == MAP_FAILED;
 }
 
+// ud2 and ud1, which mean nothing on every x86; it was just executed, so it can be read.
+std::uint32_t is_trap(const unsigned char* instruction) {
+#if defined(__x86_64__)
+  return instruction[0] == 0x0f && (instruction[1] == 0x0b || instruction[1] == 0xb9) ? 1 : 0;
+#else
+  (void)instruction;
+  return 0;
+#endif
+}
+
 // Runs once (SA_RESETHAND): the faulting instruction is tried again and the kernel ends the
 // process.
 void report_fault(int signal, siginfo_t* about, void* context) {
@@ -59,6 +69,7 @@ void report_fault(int signal, siginfo_t* about, void* context) {
 #else
   (void)context;
 #endif
+  if (signal == SIGILL) fault.is_trap = is_trap(static_cast<const unsigned char*>(about->si_addr));
   name_region(fault, static_cast<const std::byte*>(about->si_addr));
   fault.memory_exhausted = memory_is_exhausted() ? 1 : 0;
   the_page->reply.fault = fault;

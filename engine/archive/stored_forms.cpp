@@ -68,6 +68,7 @@ Result<std::string> fetch_named(const Json& object, const std::string& name,
 std::string text_field(const std::string& kind) {
   if (kind == "model_request") return "prompt";
   if (kind == "model_reply") return "text";
+  if (kind == "delivery") return "source";
   return {};
 }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <array>
+#include <nlohmann/json.hpp>
 
 namespace kbeam {
 namespace {
@@ -14,17 +14,28 @@ struct Line {
   double used;
   double most;
   int digits;
+  const char* unit;
+
+  std::string text() const {
+    if (most <= 0) return fmt::format("{:.{}f}{}", used, digits, unit);
+    return fmt::format("{:.{}f} of {:.{}f}{}", used, digits, most, digits, unit);
+  }
 };
+
+std::array<Line, 5> lines_of(const BudgetUse& use, const Budget& budget) {
+  return {
+      Line{"wall time", use.wall_s, budget.wall_s, 0, " s"},
+      Line{"evaluations", static_cast<double>(use.evaluations),
+           static_cast<double>(budget.evaluations), 0, ""},
+      Line{"device time", use.device_s, budget.device_s, 0, " s"},
+      Line{"tokens", static_cast<double>(use.tokens), static_cast<double>(budget.tokens), 0, ""},
+      Line{"money", use.money, budget.money, 4, ""}};
+}
 
 }  // namespace
 
 std::vector<BudgetWarning> BudgetWatch::look(const BudgetUse& use) {
-  const std::array lines{
-      Line{"wall time", use.wall_s, budget_.wall_s, 0},
-      Line{"evaluations", static_cast<double>(use.evaluations),
-           static_cast<double>(budget_.evaluations), 0},
-      Line{"tokens", static_cast<double>(use.tokens), static_cast<double>(budget_.tokens), 0},
-      Line{"money", use.money, budget_.money, 4}};
+  const auto lines = lines_of(use, limits_);
   std::vector<BudgetWarning> warnings;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Line& line = lines[i];
@@ -34,11 +45,30 @@ std::vector<BudgetWarning> BudgetWatch::look(const BudgetUse& use) {
       if (line.used >= line.most * percent / 100) mark = percent;
     if (mark <= passed_[i]) continue;
     passed_[i] = mark;
-    warnings.push_back({line.name, mark,
-                        fmt::format("{} % of the budget for {} is used: {:.{}f} of {:.{}f}", mark,
-                                    line.name, line.used, line.digits, line.most, line.digits)});
+    warnings.push_back(
+        {line.name, mark,
+         fmt::format("{} % of the budget for {} is used: {}", mark, line.name, line.text())});
   }
   return warnings;
+}
+
+Json budget_totals(const BudgetUse& use, const Budget& limits) {
+  Json totals = Json::array();
+  for (const Line& line : lines_of(use, limits))
+    if (line.used > 0 || line.most > 0)
+      totals.push_back({{"name", line.name},
+                        {"used", line.used},
+                        {"most", line.most > 0 ? Json(line.most) : Json()},
+                        {"text", line.text()}});
+  return totals;
+}
+
+std::string budget_totals_text(const Json& totals) {
+  std::string text;
+  for (const Json& one : totals)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", one.at("name").get<std::string>(),
+                        one.at("text").get<std::string>());
+  return text;
 }
 
 }  // namespace kbeam

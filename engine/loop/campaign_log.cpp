@@ -66,14 +66,14 @@ Result<void> CampaignLog::attempt(const BuiltCandidate& built, const Evaluation&
   return archive_->append_decision({decision, built.candidate.id, why});
 }
 
-Result<void> CampaignLog::observation(const Observation& observation, double used_s,
-                                      double busy_s) {
+Result<void> CampaignLog::observation(const Observation& observation, const Clocks& clocks) {
   return archive_->append_event("observation",
                                 {{"candidate_id", observation.candidate_id},
                                  {"verdict", std::string(to_string(observation.verdict))},
                                  {"speedup", observation.speedup},
-                                 {"used_s", used_s},
-                                 {"busy_s", busy_s}});
+                                 {"used_s", clocks.used_s},
+                                 {"busy_s", clocks.busy_s},
+                                 {"device_s", clocks.device_s}});
 }
 
 Result<void> CampaignLog::confirmation(const Evaluation& evaluation) {
@@ -185,6 +185,7 @@ Result<History> CampaignLog::replay(Search& search,
         body.at("speedup").get_to(observation.speedup);
         history.used_s = body.at("used_s").get<double>();
         history.busy_s = body.at("busy_s").get<double>();
+        history.device_s = body.value("device_s", 0.0);
         const auto known = candidates.find(observation.candidate_id);
         if (known == candidates.end())
           return damaged("an observation", "no candidate " + observation.candidate_id);

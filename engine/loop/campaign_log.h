@@ -32,6 +32,7 @@ struct History {
   SteeringState steering;
   double used_s = 0;
   double busy_s = 0;
+  double device_s = 0;
   int evaluations = 0;  // screened
   int challenges = 0;   // cases on which somebody was measured against the champion
   std::map<Verdict, int> rejects;
@@ -52,6 +53,13 @@ struct History {
   std::vector<RecordedPromotion> promotions;  // with the champions of now
 };
 
+// What the clocks of a campaign say, all its lives together.
+struct Clocks {
+  double used_s = 0;
+  double busy_s = 0;    // with a build, a check or a measurement under way
+  double device_s = 0;  // in which the judge has the device
+};
+
 class CampaignLog {
  public:
   explicit CampaignLog(std::unique_ptr<Archive> archive) : archive_(std::move(archive)) {}
@@ -61,7 +69,7 @@ class CampaignLog {
   Result<void> steering(const SteeringMessage& message);
   Result<void> attempt(const BuiltCandidate& built, const Evaluation& evaluation,
                        const std::string& decision, const std::string& why);
-  Result<void> observation(const Observation& observation, double used_s, double busy_s);
+  Result<void> observation(const Observation& observation, const Clocks& clocks);
   Result<void> confirmation(const Evaluation& evaluation);
   Result<void> crowned(const Champion& champion, const std::string& why);
   Result<void> refused(const std::string& case_name, const std::string& candidate_id,

@@ -20,6 +20,8 @@ struct ProgressView {
   int budget_evaluations = 0;
   std::int64_t tokens = 0;  // of language models
   std::int64_t budget_tokens = 0;
+  double device_s = 0;
+  double budget_device_s = 0;
   double money = 0;
   double budget_money = 0;
   double best_speedup = 0;  // geometric mean of the champions; 0 until every case has one

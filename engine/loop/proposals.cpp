@@ -240,7 +240,9 @@ Result<void> ProposalPump::delivery(CampaignLog& log, const Hooks& hooks, std::s
             {"proposer", proposers_[proposer]->name()},
             {"model", delivery.model},
             {"idea_id", submission.idea.id},
-            {"source_hash", sha256_hex(delivery.source)},
+            {"idea", to_json(submission.idea)},
+            {"source_name", delivery.source_name},
+            {"source", delivery.source},
             {"taken", false},
             {"why_not", ""}};
   const std::string key = normalised_source(delivery.source);

@@ -23,6 +23,8 @@
 #include "loop/contributions.h"
 #include "loop/goal.h"
 #include "loop/inbox.h"
+#include "loop/metered_judge.h"
+#include "loop/pace.h"
 #include "loop/promotion.h"
 #include "loop/promotion_reserve.h"
 #include "loop/proposal_context.h"
@@ -66,6 +68,7 @@ class Campaign {
         progress_(progress),
         interrupted_(interrupted),
         meter_(clock_),
+        device_meter_(clock_),
         inbox_(setup.run_folder) {}
 
   // A build that is still under way is not waited for.
@@ -95,7 +98,13 @@ class Campaign {
   StopReason stop_reason();
   bool asked_to_stop() const { return interrupted_ || inbox_.stop_waits(); }
   double used_s() const { return history_.used_s + meter_.wall_s() - paused_s_; }
+  double device_used_s() const { return history_.device_s + device_meter_.busy_s(); }
+  BudgetUse use() const {
+    const ModelTotals& models = pump_->totals();
+    return {used_s(), history_.evaluations, device_used_s(), models.tokens(), models.usage.money};
+  }
   double promotion_s() const;
+  double promotion_s(std::vector<Champion> champions) const;
   double reserve_s() const;
   bool may_still_confirm() const;
   double promotion_most_s() const;
@@ -145,6 +154,7 @@ class Campaign {
   const std::atomic<bool>& interrupted_;
   SystemClock clock_;
   ActivityMeter meter_;
+  ActivityMeter device_meter_;  // outlives the judge
   Inbox inbox_;
   Goal goal_;
 
@@ -208,6 +218,7 @@ Result<void> Campaign::open_tools() {
                                         .builds_cancelled = [this] { return closing_.load(); },
                                         .give_up = [this] { return asked_to_stop(); },
                                         .on_lock_wait = on_lock_wait}));
+  tools_.judge = make_metered_judge(std::move(tools_.judge), device_meter_);
   ASSIGN_OR_RETURN(environment_, probe_environment(tools_.compiler->version(),
                                                    tools_.compiler->candidate_flags()));
   std::vector<std::string> cases;
@@ -244,8 +255,8 @@ Result<void> Campaign::open_archive() {
   search_ = std::move(made.search);
   const Result<void> kept = log_->archive().together([&]() -> Result<void> {
     for (const Idea& idea : made.ideas) RETURN_IF_ERROR(log_->archive().append_idea(idea));
-    return resumed ? Result<void>()
-                   : log_->archive().append_event("proposers", {{"settings", setup_.proposers}});
+    if (resumed) return {};
+    return log_->archive().append_event("proposers", {{"settings", setup_.proposers}});
   });
   RETURN_IF_ERROR(kept);
   for (const std::string& source : made.sources) pump_->note_source(source);
@@ -281,15 +292,28 @@ Result<void> Campaign::establish_baseline() {
   evaluations_before_ = history_.evaluations;
   progress_.event(
       fmt::format("baseline {} ready after {:.1f} s", baseline_.name, meter_.wall_s() - began_s));
+  // Of a promotion as most are: one champion everywhere, half as fast again as the baseline.
+  std::vector<Champion> likely;
+  for (const auto& [case_name, time_ns] : baseline_.case_ns)
+    likely.push_back({.case_name = case_name, .candidate_id = "likely", .speedup = 1.5});
+  const Pace pace = pace_of(baseline_, tools_.judge->rules().screen, promotion_s(likely));
+  progress_.event("estimate: " + describe_room(pace, use(), setup_.config.budget));
   return {};
+}
+
+double Campaign::promotion_s(std::vector<Champion> champions) const {
+  const StoppingRule rule = tools_.judge->rules().promote;
+  return promotion_reserve_s({.rule = rule,
+                              .baseline = baseline_,
+                              .champions = std::move(champions),
+                              .on_cpu = setup_.config.target == "cpu",
+                              .all_cores = all_cores()});
 }
 
 // What the promotion of the champions, and of those who challenge them, may take.
 double Campaign::promotion_s() const {
-  const StoppingRule rule = tools_.judge->rules().promote;
-  const std::vector<Search::Challenge> waiting = search_->waiting_challenges();
   std::vector<Champion> champions = search_->champions();
-  for (const Search::Challenge& challenge : waiting) {
+  for (const Search::Challenge& challenge : search_->waiting_challenges()) {
     std::erase_if(champions, [&](const Champion& champion) {
       return champion.case_name == challenge.case_name;
     });
@@ -297,11 +321,7 @@ double Campaign::promotion_s() const {
                          .candidate_id = challenge.candidate_id,
                          .speedup = challenge.screened_speedup});
   }
-  return promotion_reserve_s({.rule = rule,
-                              .baseline = baseline_,
-                              .champions = std::move(champions),
-                              .on_cpu = setup_.config.target == "cpu",
-                              .all_cores = all_cores()});
+  return promotion_s(std::move(champions));
 }
 
 double Campaign::reserve_s() const {
@@ -310,8 +330,11 @@ double Campaign::reserve_s() const {
 
 // The time for searching is up, the time that was kept for confirmations is not.
 bool Campaign::may_still_confirm() const {
-  return stop_reason_ == StopReason::budget_wall && !search_->waiting_challenges().empty() &&
-         used_s() < setup_.config.budget.wall_s - promotion_s();
+  if (search_->waiting_challenges().empty()) return false;
+  const Budget& budget = setup_.config.budget;
+  if (stop_reason_ == StopReason::budget_wall) return used_s() < budget.wall_s - promotion_s();
+  return stop_reason_ == StopReason::budget_device &&
+         device_used_s() < budget.device_s - (promotion_s() - kReportSeconds);
 }
 
 StopReason Campaign::stop_reason() {
@@ -321,6 +344,8 @@ StopReason Campaign::stop_reason() {
   if (budget.evaluations > 0 && history_.evaluations >= budget.evaluations)
     return StopReason::budget_evaluations;
   if (budget.wall_s > 0 && used_s() >= budget.wall_s - reserve_s()) return StopReason::budget_wall;
+  if (budget.device_s > 0 && device_used_s() >= budget.device_s - (reserve_s() - kReportSeconds))
+    return StopReason::budget_device;
   if (!goal_.empty() && goal_.met_by(goal_figures())) return StopReason::goal_met;
   return StopReason::running;
 }
@@ -353,8 +378,9 @@ Result<void> Campaign::search_until_stopped() {
     RETURN_IF_ERROR(log_->roles(search_->families()));
     tell_progress();
   }
-  if (!asked_to_stop() && stop_reason_ != StopReason::budget_wall)
-    RETURN_IF_ERROR(settle_challenges());
+  const bool is_out_of_time =
+      stop_reason_ == StopReason::budget_wall || stop_reason_ == StopReason::budget_device;
+  if (!asked_to_stop() && !is_out_of_time) RETURN_IF_ERROR(settle_challenges());
   search_ended_s_ = meter_.wall_s() - paused_s_;
   RETURN_IF_ERROR(pump_->close(*log_, {history_.evaluations, idle_}));
   return log_->families(search_->families());
@@ -378,9 +404,7 @@ Result<void> Campaign::take_proposals() {
 }
 
 Result<void> Campaign::watch_budgets(BudgetWatch& watch) {
-  const ModelTotals& models = pump_->totals();
-  for (const BudgetWarning& warning :
-       watch.look({used_s(), history_.evaluations, models.tokens(), models.usage.money})) {
+  for (const BudgetWarning& warning : watch.look(use())) {
     progress_.event(warning.text);
     RETURN_IF_ERROR(log_->archive().append_event(
         "budget_warning", {{"budget", warning.budget}, {"percent", warning.percent}}));
@@ -545,7 +569,8 @@ Result<void> Campaign::attempt(const BuiltCandidate& built) {
   // Together: a killed run has all of an attempt or nothing.
   const Result<void> kept = log_->archive().together([&]() -> Result<void> {
     RETURN_IF_ERROR(log_->attempt(built, evaluation, decision, why));
-    return log_->observation(observation, used_s(), history_.busy_s + meter_.busy_s());
+    return log_->observation(observation,
+                             {used_s(), history_.busy_s + meter_.busy_s(), device_used_s()});
   });
   RETURN_IF_ERROR(kept);
   observations_[built.candidate.id] = observation;
@@ -664,6 +689,8 @@ void Campaign::tell_progress() {
   view.budget_s = setup_.config.budget.wall_s;
   view.evaluations = history_.evaluations;
   view.budget_evaluations = setup_.config.budget.evaluations;
+  view.device_s = device_used_s();
+  view.budget_device_s = setup_.config.budget.device_s;
   view.tokens = pump_->totals().tokens();
   view.budget_tokens = setup_.config.budget.tokens;
   view.money = pump_->totals().usage.money;
@@ -759,9 +786,11 @@ Result<Promotion> Campaign::promote_now(const BuiltCandidate& built) {
 // What is left of the budget for a promotion once the report is written; whatever it takes, its
 // first look is taken.
 double Campaign::promotion_most_s() const {
-  const double budget_s = setup_.config.budget.wall_s;
-  return budget_s > 0 ? std::max(0.0, budget_s - used_s() - kReportSeconds)
-                      : std::numeric_limits<double>::infinity();
+  const Budget& budget = setup_.config.budget;
+  double most_s = std::numeric_limits<double>::infinity();
+  if (budget.wall_s > 0) most_s = budget.wall_s - used_s() - kReportSeconds;
+  if (budget.device_s > 0) most_s = std::min(most_s, budget.device_s - device_used_s());
+  return std::max(0.0, most_s);
 }
 
 // False: there is nobody to blame, and the same portfolio would come again.
@@ -810,8 +839,9 @@ Result<CampaignOutcome> Campaign::conclude() {
   figures.search_s = history_.used_s + search_ended_s_ - search_began_s_;
   figures.screened_here = history_.evaluations - evaluations_before_;
   figures.screening_s = search_ended_s_ - search_began_s_ - confirming_s_;
-  figures.wall_s = used_s();
-  figures.overhead_fraction = 1 - (history_.busy_s + meter_.busy_s()) / used_s();
+  figures.use = use();
+  figures.limits = setup_.config.budget;
+  figures.overhead_fraction = 1 - (history_.busy_s + meter_.busy_s()) / figures.use.wall_s;
   figures.stop_reason = stop_reason_;
   figures.run_folder = setup_.run_folder;
   CampaignOutcome outcome{stop_reason_, summarise_campaign(figures)};

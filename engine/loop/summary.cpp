@@ -120,8 +120,10 @@ Json summarise_campaign(const CampaignFigures& figures) {
                                          ? Json(figures.screened_here * 60.0 / figures.screening_s)
                                          : Json();
   summary["engine_overhead_fraction"] = figures.overhead_fraction;
-  summary["wall_s"] = figures.wall_s;
-  summary["stop_reason"] = std::string(to_string(figures.stop_reason));
+  summary["wall_s"] = figures.use.wall_s;
+  summary["device_s"] = figures.use.device_s;
+  summary["budgets"] = budget_totals(figures.use, figures.limits);
+  summary["stop_reason"] = to_string(figures.stop_reason);
   summary["archive"] = (figures.run_folder / "archive.sqlite").string();
   summary["report_html"] = (figures.run_folder / "report.html").string();
   return summary;

@@ -7,6 +7,7 @@
 #include "archive/archive.h"
 #include "base/json.h"
 #include "loop/baseline.h"
+#include "loop/budget_watch.h"
 #include "loop/promotion.h"
 #include "model/campaign.h"
 #include "report/report.h"
@@ -25,7 +26,8 @@ struct CampaignFigures {
   // Since the run began or was resumed: candidates screened, and the time of that alone.
   int screened_here = 0;
   double screening_s = 0;
-  double wall_s = 0;
+  BudgetUse use;
+  Budget limits;
   double overhead_fraction = 0;
   StopReason stop_reason = StopReason::running;
   std::filesystem::path run_folder;

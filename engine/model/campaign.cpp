@@ -22,6 +22,8 @@ std::string_view to_string(StopReason reason) {
       return "budget_wall";
     case StopReason::budget_evaluations:
       return "budget_evaluations";
+    case StopReason::budget_device:
+      return "budget_device";
     case StopReason::budget_tokens:
       return "budget_tokens";
     case StopReason::budget_money:

@@ -27,6 +27,7 @@ struct Environment {
 struct Budget {  // 0: no limit
   double wall_s = 0;
   int evaluations = 0;
+  double device_s = 0;      // in which the judge has the device: the GPU, or the CPUs of candidates
   std::int64_t tokens = 0;  // of language models, in and out
   double money = 0;         // in the currency of the models' prices
 };
@@ -82,6 +83,7 @@ enum class StopReason {
   running,
   budget_wall,
   budget_evaluations,
+  budget_device,
   budget_tokens,
   budget_money,
   goal_met,

@@ -156,6 +156,7 @@ static void walk(auto& visit, Is<Environment> auto& environment) {
 static void walk(auto& visit, Is<Budget> auto& budget) {
   visit("wall_s", budget.wall_s);
   visit("evaluations", budget.evaluations);
+  visit("device_s", budget.device_s);
   visit("tokens", budget.tokens);
   visit("money", budget.money);
 }

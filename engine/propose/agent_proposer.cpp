@@ -339,7 +339,7 @@ class AgentProposer final : public Proposer {
   int delivered_ = 0;        // in this session
   std::string overstepped_;  // why this session is to end
   std::int64_t look_again_ns_ = 0;
-  RateLimit limit_;
+  PointLimit limit_;
   std::thread thread_;
 };
 

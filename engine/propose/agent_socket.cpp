@@ -123,7 +123,7 @@ std::optional<AgentRequest> read_request(const std::string& line) {
 
 }  // namespace
 
-std::string RateLimit::take(double points) {
+std::string PointLimit::take(double points) {
   const std::int64_t now_ns = clock_.monotonic_ns();
   points_ = std::min(most_, points_ + static_cast<double>(now_ns - at_ns_) * per_ns_);
   at_ns_ = now_ns;

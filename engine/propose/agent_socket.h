@@ -32,9 +32,9 @@ struct AgentReply {
 };
 
 // Requests cost points, which come back with time.
-class RateLimit {
+class PointLimit {
  public:
-  RateLimit(const Clock& clock, double points_per_minute, double most_points)
+  PointLimit(const Clock& clock, double points_per_minute, double most_points)
       : clock_(clock),
         per_ns_(points_per_minute / 60e9),
         most_(most_points),

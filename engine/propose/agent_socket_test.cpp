@@ -93,9 +93,9 @@ TEST_F(AgentSocketTest, ClosingEndsWhatIsUnderWay) {
   EXPECT_FALSE(ask_agent_socket(path_, {.command = "bench"}).ok());
 }
 
-TEST(RateLimit, GivesPointsBackWithTime) {
+TEST(PointLimit, GivesPointsBackWithTime) {
   ManualClock clock;
-  RateLimit limit(clock, 60, 10);  // one a second
+  PointLimit limit(clock, 60, 10);  // one a second
   EXPECT_EQ(limit.take(10), "");
   EXPECT_EQ(limit.take(4), "4 s");
   clock.advance_ns(3'000'000'000);

@@ -13,6 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/files.h"
+
 namespace kbeam {
 namespace {
 
@@ -151,6 +153,7 @@ HttpEndpoint::Attempt HttpEndpoint::attempt(const ModelRequest& request) {
                          .headers = request_headers(options_.api, options_.key),
                          .body = request_body(options_.api, {request.model, request.prompt,
                                                              request.most_tokens_out, quirks}),
+                         .authorities = options_.authorities,
                          .limits = options_.limits};
   const auto collector = ReplyCollector::make(options_.api);
   Attempt made;
@@ -193,6 +196,12 @@ void HttpEndpoint::conclude(const Attempt& attempt, ModelReply& reply) const {
     reply.detail = fmt::format("more than {} bytes", options_.limits.most_bytes);
   } else if (http.end == HttpEnd::stalled || http.end == HttpEnd::timed_out) {
     reply.failure = ReplyOutcome::timed_out;
+  } else if (http.end == HttpEnd::untrusted) {
+    reply.failure = ReplyOutcome::unreachable;
+    reply.is_final = true;
+    reply.detail = "the server's certificate is not trusted: " + http.trouble +
+                   "; name the file of the authority that signed it with --ca FILE, and the host " +
+                   "as the certificate does";
   } else if (http.end == HttpEnd::unreachable) {
     reply.failure = ReplyOutcome::unreachable;
   } else if (http.end == HttpEnd::cancelled) {
@@ -237,6 +246,11 @@ ModelReply HttpEndpoint::answer(const ModelRequest& request) {
       again = true;
       trouble = http.end == HttpEnd::stalled ? "stalled" : "no connection";
     }
+    // An error that a server sends in place of a reply, with a status that is none.
+    if (!made.collected.understood && made.collected.is_busy && http.status < 400) {
+      again = true;
+      trouble = "busy";
+    }
     conclude(made, reply);
     reply.attempts = back_off.attempts();
     if (!again || closing_) return reply;
@@ -255,6 +269,19 @@ ModelReply HttpEndpoint::answer(const ModelRequest& request) {
 }
 
 }  // namespace
+
+Result<void> check_authorities(const std::string& file) {
+  if (file.empty()) return {};
+  const auto refuse = [&](const std::string& why) {
+    return Error{ErrorCode::bad_input, "read the authorities of --ca " + file, why,
+                 "name a PEM file with the certificate of the authority that signed the server's"};
+  };
+  const Result<std::string> text = read_file(file);
+  if (!text.ok()) return refuse(text.error().happened);
+  if (text->find("-----BEGIN CERTIFICATE-----") == std::string::npos)
+    return refuse("it holds no certificate in PEM form");
+  return {};
+}
 
 std::int64_t estimate_tokens(std::size_t bytes) {
   return static_cast<std::int64_t>(bytes / 3 + 8);

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "base/result.h"
 #include "propose/http_post.h"
 #include "propose/model_endpoint.h"
 #include "propose/pacing.h"
@@ -16,6 +17,7 @@ struct HttpEndpointOptions {
   ModelApi api = ModelApi::openai;
   std::string url;  // of request_url
   Secret key;
+  std::string authorities;  // as HttpRequest::authorities
   HttpLimits limits;
   BackOffRule back_off;
   int requests_a_minute = 60;  // 0: no limit
@@ -25,6 +27,9 @@ struct HttpEndpointOptions {
 
 // `bell` is rung for every reply and must outlive the endpoint.
 std::unique_ptr<ModelEndpoint> make_http_endpoint(HttpEndpointOptions options, NewsBell& bell);
+
+// An error unless the file holds certificates; "" is none to check.
+Result<void> check_authorities(const std::string& file);
 
 // What counts for a text that nobody counted: more tokens rather than fewer.
 std::int64_t estimate_tokens(std::size_t bytes);

@@ -73,6 +73,9 @@ int watch(void* user, curl_off_t, curl_off_t down, curl_off_t, curl_off_t up) {
 
 HttpEnd end_of(const Transfer& transfer, CURLcode code) {
   if (code == CURLE_OK) return HttpEnd::complete;
+  if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+      code == CURLE_SSL_ISSUER_ERROR)
+    return HttpEnd::untrusted;
   if (transfer.oversize) return HttpEnd::oversize;
   if (transfer.was_cancelled) return HttpEnd::cancelled;
   if (transfer.stalled) return HttpEnd::stalled;
@@ -104,6 +107,10 @@ void set_options(Transfer& transfer, curl_slist* headers) {
   curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE,
                    static_cast<curl_off_t>(request.body.size()));
   curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request.body.data());
+  if (!request.authorities.empty()) {
+    curl_easy_setopt(handle, CURLOPT_CAINFO, request.authorities.c_str());
+    curl_easy_setopt(handle, CURLOPT_CAPATH, nullptr);
+  }
   curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(request.limits.connect_s));
   curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, milliseconds(request.limits.total_s));
   curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);

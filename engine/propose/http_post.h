@@ -22,12 +22,15 @@ struct HttpRequest {
   std::string url;
   std::vector<std::string> headers;
   std::string body;
+  std::string authorities;  // a PEM file whose certificates are trusted, and no others; empty: the
+                            // machine's
   HttpLimits limits;
 };
 
 enum class HttpEnd {
   complete,
-  unreachable,  // no connection, no name, no trust in the certificate
+  unreachable,  // no connection, no name
+  untrusted,    // a server that does not prove to be who the address says
   stalled,
   timed_out,
   oversize,

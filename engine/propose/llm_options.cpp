@@ -142,6 +142,9 @@ Result<LlmOptions> parse_llm_options(const LlmArguments& arguments) {
   if (!arguments.key.empty() && !arguments.key.starts_with("env:") &&
       !arguments.key.starts_with("file:"))
     complain("--key is env:NAME or file:PATH: a key itself does not belong on a command line");
+  options.authorities = arguments.authorities;
+  if (!arguments.authorities.empty() && arguments.url.starts_with("http://"))
+    complain("--ca " + arguments.authorities + ": http:// has no certificate to check");
   for (const std::string& text : arguments.settings) complain(set_one(options, text));
   if (const auto url = request_url(options.api, options.url, !arguments.key.empty()); !url.ok())
     complain(url.error().text());
@@ -160,6 +163,7 @@ Json to_json(const LlmOptions& options) {
           {"api", std::string(to_string(options.api))},
           {"models", std::move(models)},
           {"key_source", options.key_source},
+          {"authorities", options.authorities},
           {"settings", std::move(settings)}};
 }
 
@@ -172,6 +176,7 @@ Result<LlmOptions> llm_options_from_json(const Json& json) {
                                              model.at("in").get<double>(),
                                              model.at("out").get<double>()));
     arguments.key = json.at("key_source").get<std::string>();
+    arguments.authorities = json.value("authorities", "");
     for (const auto& [name, value] : json.at("settings").items())
       arguments.settings.push_back(fmt::format("{}={}", name, value.get<double>()));
     return parse_llm_options(arguments);

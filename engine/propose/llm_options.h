@@ -28,10 +28,11 @@ struct LlmOptions {
   std::string url;  // as typed
   ModelApi api = ModelApi::openai;
   std::vector<ModelPrice> models;
-  std::string key_source;  // env:NAME, file:PATH; empty: no key
-  int ideas = 3;           // of one ask
-  int variants = 2;        // of one idea
-  int repairs = 2;         // of one source
+  std::string key_source;   // env:NAME, file:PATH; empty: no key
+  std::string authorities;  // a PEM file; empty: those that this machine trusts
+  int ideas = 3;            // of one ask
+  int variants = 2;         // of one idea
+  int repairs = 2;          // of one source
   int connections = 2;
   int requests_a_minute = 60;
   int reply_tokens = 16'000;
@@ -45,6 +46,7 @@ struct LlmArguments {  // of the command line
   std::string api;                    // empty: by the address
   std::vector<std::string> models;    // NAME or NAME=IN/OUT
   std::string key;                    // env:NAME, file:PATH
+  std::string authorities;            // a PEM file
   std::vector<std::string> settings;  // NAME=VALUE
 };
 // Every mistake at once.

@@ -25,6 +25,19 @@ TEST(LlmOptions, AsTypedAndBackFromTheRecord) {
   EXPECT_EQ(to_json(*again), to_json(*options));
 }
 
+TEST(LlmOptions, AuthoritiesAreForAddressesThatHaveACertificate) {
+  const auto options = parse_llm_options(
+      {.url = "https://host/v1", .models = {"m"}, .authorities = "/etc/ours.pem"});
+  ASSERT_TRUE(options.ok()) << options.error().text();
+  EXPECT_EQ(llm_options_from_json(to_json(*options))->authorities, "/etc/ours.pem");
+  Json older = to_json(*options);
+  older.erase("authorities");
+  EXPECT_EQ(llm_options_from_json(older)->authorities, "");
+  EXPECT_FALSE(parse_llm_options(
+                   {.url = "http://localhost/v1", .models = {"m"}, .authorities = "/etc/ours.pem"})
+                   .ok());
+}
+
 TEST(LlmOptions, EveryMistakeIsToldAtOnceWithoutWhatMayBeAKey) {
   const auto wrong = parse_llm_options({.url = "https://host/v1",
                                         .api = "grpc",

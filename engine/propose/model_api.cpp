@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -41,6 +42,17 @@ std::string complaint_of(const Json& error) {
   return !message.empty() ? message : error.is_null() ? std::string() : json_text(error);
 }
 
+// The words of both protocols for trouble that passes.
+bool says_busy(const Json& error) {
+  for (const char* field : {"type", "code"}) {
+    const Json& word = at(error, field);
+    if (word.is_number() && (word.get<double>() == 429 || word.get<double>() >= 500)) return true;
+    for (const char* busy : {"overloaded", "rate_limit", "api_error", "timeout", "server_error"})
+      if (text_of(word).find(busy) != std::string::npos) return true;
+  }
+  return false;
+}
+
 // Streamed or whole: a body that is no event stream is one JSON object.
 class JsonCollector : public ReplyCollector {
  public:
@@ -68,7 +80,9 @@ class JsonCollector : public ReplyCollector {
   virtual void whole(const Json& json) = 0;
 
   void complain(const Json& error) {
-    if (reply_.complaint.empty()) reply_.complaint = complaint_of(error);
+    if (!reply_.complaint.empty()) return;
+    reply_.complaint = complaint_of(error);
+    reply_.is_busy = says_busy(error);
   }
 
   CollectedReply reply_;
@@ -121,7 +135,9 @@ class AnthropicCollector final : public JsonCollector {
     const std::string type = text_of(at(json, "type"));
     if (type == "message_start") {
       reply_.understood = true;
-      take_usage(at(at(json, "message"), "usage"));
+      // What it says of the output here is a beginning: the count comes with message_delta, and a
+      // stream that breaks off before it has none.
+      take_tokens_in(at(at(json, "message"), "usage"));
     } else if (type == "content_block_start") {
       if (text_of(at(at(json, "content_block"), "type")) == "tool_use") reply_.used_tools = true;
     } else if (type == "content_block_delta") {
@@ -150,11 +166,20 @@ class AnthropicCollector final : public JsonCollector {
     reply_.ended = true;
   }
 
-  // What a cache served was read too.
+  void take_tokens_in(const Json& usage) {
+    bool any = false;
+    std::int64_t sum = 0;
+    for (auto& [name, count] : tokens_in_) {
+      const auto tokens = count_of(at(usage, name));
+      any = any || tokens;
+      count = tokens.value_or(count);
+      sum += count;
+    }
+    if (any) reply_.tokens_in = sum;
+  }
+
   void take_usage(const Json& usage) {
-    if (const auto tokens = count_of(at(usage, "input_tokens")))
-      reply_.tokens_in = *tokens + count_of(at(usage, "cache_creation_input_tokens")).value_or(0) +
-                         count_of(at(usage, "cache_read_input_tokens")).value_or(0);
+    take_tokens_in(usage);
     if (const auto tokens = count_of(at(usage, "output_tokens"))) reply_.tokens_out = tokens;
   }
 
@@ -162,6 +187,10 @@ class AnthropicCollector final : public JsonCollector {
     if (reason == "max_tokens") reply_.at_limit = true;
     if (reason == "refusal") reply_.refused = true;
   }
+
+  // What a cache served was read too. Later events may say some of the counts again.
+  std::map<std::string, std::int64_t> tokens_in_{
+      {"input_tokens", 0}, {"cache_creation_input_tokens", 0}, {"cache_read_input_tokens", 0}};
 };
 
 // The host of a URL, without user and port; IPv6 without its brackets.

@@ -61,6 +61,7 @@ struct CollectedReply {
   bool used_tools = false;  // asked for tools, of which it was offered none
   bool understood = false;  // something of it was in the form of the protocol
   std::string complaint;    // an error inside the stream
+  bool is_busy = false;     // it says that the server has too much to do or broke down
   std::optional<std::int64_t> tokens_in;
   std::optional<std::int64_t> tokens_out;
 };

@@ -58,6 +58,50 @@ TEST(ModelApi, AStreamOfMessages) {
   EXPECT_EQ(reply.tokens_out, 9);
 }
 
+TEST(ModelApi, TheCountOfABrokenStreamIsNobodysReport) {
+  const std::string start =
+      R"(data: {"type":"message_start","message":{"usage":{"input_tokens":5,)"
+      R"("cache_read_input_tokens":20,"output_tokens":3}}})"
+      "\n\n"
+      R"(data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"a long reply"}})"
+      "\n\n";
+  const CollectedReply broken = collect(ModelApi::anthropic, start);
+  EXPECT_TRUE(broken.understood);
+  EXPECT_FALSE(broken.ended);
+  EXPECT_EQ(broken.tokens_in, 25);
+  EXPECT_FALSE(broken.tokens_out) << "what message_start says of the output is a beginning";
+  // Some servers say the input again at the end, with the cache or without.
+  const CollectedReply whole =
+      collect(ModelApi::anthropic,
+              start + R"(data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},)"
+                      R"("usage":{"input_tokens":5,"output_tokens":9}})"
+                      "\n\n");
+  EXPECT_EQ(whole.tokens_in, 25);
+  EXPECT_EQ(whole.tokens_out, 9);
+}
+
+TEST(ModelApi, ABusyServerIsToldFromOneThatRefuses) {
+  const auto error = [](const char* body) {
+    return "data: {\"type\":\"error\",\"error\":" + std::string(body) + "}\n\n";
+  };
+  for (const ModelApi api : {ModelApi::openai, ModelApi::anthropic}) {
+    for (const char* const busy :
+         {R"({"type":"overloaded_error","message":"m"})",
+          R"({"type":"rate_limit_error","message":"m"})", R"({"type":"api_error","message":"m"})",
+          R"({"type":"timeout_error","message":"m"})", R"({"type":"server_error","message":"m"})",
+          R"({"code":503,"message":"m"})", R"({"code":"rate_limit_exceeded","message":"m"})"}) {
+      const CollectedReply reply = collect(api, error(busy));
+      EXPECT_TRUE(reply.is_busy) << busy;
+      EXPECT_EQ(reply.complaint, "m");
+      EXPECT_FALSE(reply.understood) << "nothing of a reply came, so nothing is charged";
+    }
+    for (const char* const final :
+         {R"({"type":"invalid_request_error","message":"m"})", R"({"code":400,"message":"m"})",
+          R"({"type":"authentication_error","message":"m"})", R"("m")"})
+      EXPECT_FALSE(collect(api, error(final)).is_busy) << final;
+  }
+}
+
 TEST(ModelApi, WholeRepliesAreReadToo) {
   const CollectedReply openai = collect(
       ModelApi::openai, R"({"choices":[{"message":{"content":"hello"},"finish_reason":"length"}],)"

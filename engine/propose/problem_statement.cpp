@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/files.h"
 
 namespace kbeam {
@@ -65,6 +67,13 @@ std::string cases_text(const Problem& problem) {
   return text;
 }
 
+// What only private cases are made of says what they are.
+bool is_public(const Problem& problem, const std::string& family) {
+  return std::any_of(problem.cases.begin(), problem.cases.end(), [&](const Case& the_case) {
+    return the_case.pool == Pool::public_pool && the_case.family == family;
+  });
+}
+
 }  // namespace
 
 std::string problem_statement(const Problem& problem) {
@@ -72,7 +81,8 @@ std::string problem_statement(const Problem& problem) {
   text += axes_text(problem) + tensors_text(problem);
   text += "\n## Inputs\n\n";
   for (const FamilySpec& family : problem.families)
-    text += fmt::format("- {}: {}\n", family.name, family.text);
+    if (is_public(problem, family.name))
+      text += fmt::format("- {}: {}\n", family.name, family.text);
   text += cases_text(problem);
   text += "\n## Judged right when\n\n";
   for (const GradeSpec& grade : problem.grades)

@@ -45,6 +45,7 @@ void write_head(std::string& log, const ReportInput& input, const ReportFacts& f
   item("compiler", escape_markdown(input.environment.compiler));
   item("attempts", attempts_in_words(input, facts));
   item("stopped", escape_markdown(summary_text(input.summary, "stop_reason")));
+  item("used", escape_markdown(budgets_in_words(input.summary)));
   item("grade", markdown_code(facts.grade) +
                     (facts.grade_text.empty() ? "" : ": " + escape_markdown(facts.grade_text)));
   if (facts.winner != nullptr) {

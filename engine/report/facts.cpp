@@ -184,6 +184,16 @@ double summary_number(const Json& object, const std::string& name) {
   return value.is_number() ? value.get<double>() : kUnknown;
 }
 
+std::string budgets_in_words(const Json& summary) {
+  const Json& budgets = member(summary, "budgets");
+  std::string text;
+  if (budgets.is_array())
+    for (const Json& one : budgets)
+      text +=
+          (text.empty() ? "" : ", ") + summary_text(one, "name") + " " + summary_text(one, "text");
+  return text;
+}
+
 std::string summary_text(const Json& object, const std::string& name) {
   const Json& value = member(object, name);
   return value.is_string() ? value.get<std::string>() : std::string();

@@ -33,6 +33,9 @@ struct AttemptFacts {
   std::string family() const { return candidate != nullptr ? candidate->family : "unknown"; }
 };
 
+// What of each budget was used, from a summary: "wall time 132 of 180 s, evaluations 53".
+std::string budgets_in_words(const Json& summary);
+
 struct CaseFacts {
   std::string name;
   double baseline_ns = 0;

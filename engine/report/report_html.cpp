@@ -43,6 +43,8 @@ std::string facts_list(const ReportInput& input, const ReportFacts& facts) {
                               (std::isnan(rate) ? "" : fmt::format("<br>{:.0f} a minute", rate)));
   if (facts.wall_s > 0) html += term("Ran for", format_time_s(facts.wall_s));
   html += term("Stopped", escape_html(summary_text(input.summary, "stop_reason")));
+  if (const std::string used = budgets_in_words(input.summary); !used.empty())
+    html += term("Used", escape_html(used));
   if (facts.winner != nullptr) {
     html += term("Winner", code(facts.winner->id) + "<br>" + escape_html(facts.winner->family));
     const double error = summary_number(winner, "worst_column_error_eps");

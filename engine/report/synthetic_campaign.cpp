@@ -364,6 +364,8 @@ ReportInput make_synthetic_campaign(int attempts, std::uint64_t seed, int checks
                    {"evaluations", attempts},
                    {"evaluations_per_minute", 43.2},
                    {"engine_overhead_fraction", 0.031},
+                   {"budgets", Json::array({{{"name", "wall time"}, {"text", "177 of 180 s"}},
+                                            {{"name", "device time"}, {"text", "101 s"}}})},
                    {"stop_reason", "budget_wall"}};
   if (attempts == 0) return input;
   Maker maker(input, seed, checks);

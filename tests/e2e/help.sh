@@ -19,6 +19,30 @@ expect 2 "$KBEAM" run softmx
 says "did you mean .softmax"
 expect 2 "$KBEAM" run template --budget soon
 says "write for instance 180s"
+expect 2 "$KBEAM" run template --device-time 0s
+says "read --device-time: '0s' is no duration"
+# None of something is no number of it, and an error has advice whatever it is about.
+for option in --beam --evaluations --tokens; do
+  expect 2 "$KBEAM" run template $option 0 --proposer llm:http://127.0.0.1:9/v1 --model m
+  says "read $option.*(is none|no budget).*write"
+done
+expect 2 "$KBEAM" run template --beam 5000
+says "5000 is too many.*from 1 to 1000"
+expect 2 "$KBEAM" tune mine.cpp --problem template --evaluations 0
+says "0 is none"
+expect 2 "$KBEAM" check mine.cpp --problem template --key 7
+says "there is no --seed.*give both"
+for command in run check compare submit bench tune steer ask drop; do
+  expect 2 "$KBEAM" $command
+  says "write for instance: kbeam $command"
+  says "see .kbeam $command --help"
+done
+expect 2 "$KBEAM" run template --budget
+says "write for instance: kbeam run"
+expect 2 "$KBEAM" status one two three
+says "write for instance: kbeam status"
+expect 2 "$KBEAM" --nonsense
+says "see .kbeam --help"
 expect 2 "$KBEAM" run template --goal 'speed > 3'
 says "no comparison that kbeam knows"
 [ ! -e runs ] || [ -z "$(ls runs)" ] || fail "a refused command left a run behind"

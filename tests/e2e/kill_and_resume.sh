@@ -11,6 +11,13 @@ wait $run 2>/dev/null || true
 for _ in $(seq 50); do pgrep -f "kbeam-runner.*$work" >/dev/null || break; sleep 0.1; done
 expect 0 "$KBEAM" status --json
 before=$(json 'r["evaluations"]')
+holds 'any(b["name"] == "device time" and b["used"] > 0 for b in r["budgets"])'
+# What is said to nobody: there is nothing to stop, and a submission waits for the run to go on.
+expect 2 "$KBEAM" stop
+says 'nobody runs it now.*nothing to stop.*kbeam resume'
+cp "$(ls "$SOURCE"/problems/template/known_good/*.cpp | head -n 1)" mine.cpp
+expect 0 "$KBEAM" submit mine.cpp --idea "a plain loop" --family waits
+says 'nobody runs it now: it is judged once .kbeam resume .* goes on'
 # The budget that is left would last minutes: stop it from outside once it has gone on.
 "$KBEAM" resume --json >resumed.txt 2>&1 &
 run=$!

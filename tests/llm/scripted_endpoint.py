@@ -5,27 +5,20 @@ Usage: scripted_endpoint.py SOFTMAX_FOLDER PORT_FILE LOG_FILE
 Writes its port to PORT_FILE once it listens, and to LOG_FILE one JSON object a request: what was asked, what was done,
 and the tokens that were reported. Every request must carry the key of the environment variable EXPECTED_KEY.
 """
-import http.server
 import json
 import os
 import re
 import sys
-import threading
 import time
 
+from endpoint import KEY, ScriptedHandler, block, serve
+
 FOLDER, PORT_FILE, LOG_FILE = sys.argv[1:4]
-KEY = os.environ['EXPECTED_KEY']
-lock = threading.Lock()
-asked = {}  # step -> how often
 
 
 def source(name):
     with open(os.path.join(FOLDER, name), encoding='utf-8') as file:
         return file.read()
-
-
-def block(text):
-    return f'Here is the file.\n\n```cpp\n{text}```\n'
 
 
 # Without knobs there is nothing to tune, so that the campaign ends by itself once every source is judged.
@@ -49,46 +42,15 @@ SCRIPTS = {
 }
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = 'HTTP/1.1'
+class Handler(ScriptedHandler):
+    SCRIPTS = SCRIPTS
 
-    def log_message(self, *_):
-        pass
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers['Content-Length'])))
+    def step_of(self, body):
         assert self.headers['Authorization'] == 'Bearer ' + KEY, 'the key is missing'
         prompt = body['messages'][1]['content']
-        step = 'ideas'
-        if 'in words only' not in prompt:
-            step = re.search(r'^family: (\w+)$', prompt, re.MULTILINE)[1]
-        with lock:
-            turn = asked.get(step, 0)
-            asked[step] = turn + 1
-        deed = SCRIPTS[step][min(turn, len(SCRIPTS[step]) - 1)]
-        self.entry = {'step': step, 'deed': deed, 'tokens_in': 0, 'tokens_out': 0}
-        try:
-            getattr(self, 'do_' + deed.replace(' ', '_'))()
-        except (BrokenPipeError, ConnectionResetError):
-            self.entry['hung_up'] = True  # the client had enough
-        self.close_connection = True
-        with lock, open(LOG_FILE, 'a', encoding='utf-8') as log:
-            log.write(json.dumps(self.entry) + '\n')
-
-    def status(self, code, text, *headers):
-        data = text.encode()
-        self.send_response(code)
-        for name, value in headers:
-            self.send_header(name, value)
-        self.send_header('Content-Length', str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def begin_stream(self):
-        self.send_response(200)
-        self.send_header('Content-Type', 'text/event-stream')
-        self.send_header('Connection', 'close')
-        self.end_headers()
+        if 'in words only' in prompt:
+            return 'ideas'
+        return re.search(r'^family: (\w+)$', prompt, re.MULTILINE)[1]
 
     def event(self, json_object):
         self.wfile.write(f'data: {json.dumps(json_object)}\n\n'.encode())
@@ -171,8 +133,4 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.say("I'm sorry, but I can't help with that.")
 
 
-server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-with open(PORT_FILE + '.part', 'w', encoding='utf-8') as file:
-    file.write(str(server.server_port))
-os.rename(PORT_FILE + '.part', PORT_FILE)
-server.serve_forever()
+serve(Handler, PORT_FILE, LOG_FILE)

@@ -98,6 +98,7 @@ struct Fault {
   std::uint32_t is_write;
   std::int64_t offset;  // from the start of the region
   std::uint32_t memory_exhausted;
+  std::uint32_t is_trap;  // of an illegal instruction: the one that compilers put on purpose
   Thrown thrown;
 };
 

@@ -88,7 +88,12 @@ RunnerFailure explain_kill(const Incident& incident, const CallMemory& memory) {
     case SIGABRT:
       return explain_abort(incident);
     case SIGILL:
-      return {Verdict::crashed, "used an instruction that this processor lacks, " + during};
+      return {Verdict::crashed,
+              (incident.hint.signal == SIGILL && incident.hint.is_trap != 0
+                   ? "ran into a trap, which compilers put where a check failed or code must not "
+                     "come (__builtin_trap, undefined behaviour), "
+                   : "used an instruction that this processor lacks, ") +
+                  during};
     case SIGFPE:
       return {Verdict::crashed, "divided an integer by zero, " + during};
     case SIGXFSZ:

@@ -35,6 +35,19 @@ TEST(Explain, LimitsAndUnknownSignalsHaveTheirOwnWords) {
               HasSubstr("SIGTTOU"));
 }
 
+TEST(Explain, ATrapIsToldFromAnInstructionThatIsNotThere) {
+  control::Fault hint{};
+  hint.signal = SIGILL;
+  const ChildEvent killed{ChildState::killed, SIGILL, false, 0};
+  EXPECT_THAT(explain_alone(killed, hint).sentence, HasSubstr("this processor lacks"));
+  EXPECT_THAT(explain_alone(killed).sentence, HasSubstr("this processor lacks"));
+  hint.is_trap = 1;
+  EXPECT_THAT(explain_alone(killed, hint).sentence, HasSubstr("ran into a trap"));
+  EXPECT_EQ(explain_alone(killed, hint).verdict, Verdict::crashed);
+  hint.signal = SIGSEGV;
+  EXPECT_THAT(explain_alone(killed, hint).sentence, HasSubstr("this processor lacks"));
+}
+
 TEST(Explain, AHintForAnotherSignalIsIgnored) {
   control::Fault hint{};
   hint.signal = SIGILL;

@@ -70,6 +70,7 @@ const Attack kCallAttacks[] = {
     {"wild_read", Deed::wild_read, Verdict::crashed, "read at address 0x10000000000"},
     {"stack_overflow", Deed::stack_overflow, Verdict::crashed, "which it does not own"},
     {"illegal_instruction", Deed::illegal_instruction, Verdict::crashed, "this processor lacks"},
+    {"trap", Deed::trap, Verdict::crashed, "ran into a trap"},
     {"division_by_zero", Deed::division_by_zero, Verdict::crashed, "divided an integer by zero"},
     {"abort_call", Deed::abort_call, Verdict::crashed, "aborted"},
     {"throw_exception", Deed::throw_exception, Verdict::crashed, "it printed: no convergence"},

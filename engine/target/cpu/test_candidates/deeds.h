@@ -13,6 +13,7 @@ enum class Deed : std::int64_t {
   wild_read,
   stack_overflow,
   illegal_instruction,
+  trap,
   division_by_zero,
   abort_call,
   throw_exception,
