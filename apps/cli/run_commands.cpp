@@ -73,9 +73,14 @@ std::string describe_state(const Json& status) {
 Result<void> add_budgets(const Archive& archive, const std::optional<Json>& observation,
                          Json& status) {
   const Budget limits = archive.config().budget;
+  int screened = observation ? observation->value("screened", -1) : 0;
+  if (screened < 0) {  // of a run that did not write it down
+    ASSIGN_OR_RETURN(const std::vector<Event> observations, archive.events_of("observation"));
+    screened = static_cast<int>(observations.size());
+  }
   const Json& models = status["contributions"]["total"];
   const BudgetUse use{.wall_s = status["used_s"].get<double>(),
-                      .evaluations = status["evaluations"].get<int>(),
+                      .evaluations = screened,
                       .device_s = observation ? observation->value("device_s", 0.0) : 0.0,
                       .tokens = models.value("tokens_in", std::int64_t{0}) +
                                 models.value("tokens_out", std::int64_t{0}),

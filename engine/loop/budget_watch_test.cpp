@@ -9,7 +9,7 @@ namespace kbeam {
 namespace {
 
 TEST(BudgetWatch, EachMarkOnceTheHighestAlone) {
-  BudgetWatch watch({{.wall_s = 100, .evaluations = 10, .tokens = 1000, .money = 2}, 0});
+  BudgetWatch watch({.wall_s = 100, .evaluations = 10, .tokens = 1000, .money = 2});
   EXPECT_TRUE(watch.look({.wall_s = 49, .evaluations = 4, .tokens = 499, .money = 0.99}).empty());
   const auto half = watch.look({.wall_s = 50, .evaluations = 4, .tokens = 500, .money = 0.99});
   ASSERT_EQ(half.size(), 2u);
@@ -56,7 +56,7 @@ TEST(BudgetTotals, OfWhatIsLimitedOrUsed) {
   EXPECT_EQ(budget_totals_text(totals), "wall time 12 of 60 s, evaluations 7, device time 4 s");
   EXPECT_EQ(totals[0]["most"], 60);
   EXPECT_TRUE(totals[1]["most"].is_null());
-  EXPECT_EQ(budget_totals_text(budget_totals({}, {{.money = 2}, 30})),
+  EXPECT_EQ(budget_totals_text(budget_totals({}, {.device_s = 30, .money = 2})),
             "device time 0 of 30 s, money 0.0000 of 2.0000");
 }
 

@@ -66,14 +66,15 @@ Result<void> CampaignLog::attempt(const BuiltCandidate& built, const Evaluation&
   return archive_->append_decision({decision, built.candidate.id, why});
 }
 
-Result<void> CampaignLog::observation(const Observation& observation, const Clocks& clocks) {
+Result<void> CampaignLog::observation(const Observation& observation, const Used& used) {
   return archive_->append_event("observation",
                                 {{"candidate_id", observation.candidate_id},
                                  {"verdict", std::string(to_string(observation.verdict))},
                                  {"speedup", observation.speedup},
-                                 {"used_s", clocks.used_s},
-                                 {"busy_s", clocks.busy_s},
-                                 {"device_s", clocks.device_s}});
+                                 {"screened", used.screened},
+                                 {"used_s", used.used_s},
+                                 {"busy_s", used.busy_s},
+                                 {"device_s", used.device_s}});
 }
 
 Result<void> CampaignLog::confirmation(const Evaluation& evaluation) {

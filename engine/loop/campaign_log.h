@@ -53,8 +53,9 @@ struct History {
   std::vector<RecordedPromotion> promotions;  // with the champions of now
 };
 
-// What the clocks of a campaign say, all its lives together.
-struct Clocks {
+// What a campaign has used, all its lives together.
+struct Used {
+  int screened = 0;
   double used_s = 0;
   double busy_s = 0;    // with a build, a check or a measurement under way
   double device_s = 0;  // in which the judge has the device
@@ -69,7 +70,7 @@ class CampaignLog {
   Result<void> steering(const SteeringMessage& message);
   Result<void> attempt(const BuiltCandidate& built, const Evaluation& evaluation,
                        const std::string& decision, const std::string& why);
-  Result<void> observation(const Observation& observation, const Clocks& clocks);
+  Result<void> observation(const Observation& observation, const Used& used);
   Result<void> confirmation(const Evaluation& evaluation);
   Result<void> crowned(const Champion& champion, const std::string& why);
   Result<void> refused(const std::string& case_name, const std::string& candidate_id,

@@ -569,8 +569,10 @@ Result<void> Campaign::attempt(const BuiltCandidate& built) {
   // Together: a killed run has all of an attempt or nothing.
   const Result<void> kept = log_->archive().together([&]() -> Result<void> {
     RETURN_IF_ERROR(log_->attempt(built, evaluation, decision, why));
-    return log_->observation(observation,
-                             {used_s(), history_.busy_s + meter_.busy_s(), device_used_s()});
+    return log_->observation(observation, {.screened = history_.evaluations + 1,
+                                           .used_s = used_s(),
+                                           .busy_s = history_.busy_s + meter_.busy_s(),
+                                           .device_s = device_used_s()});
   });
   RETURN_IF_ERROR(kept);
   observations_[built.candidate.id] = observation;

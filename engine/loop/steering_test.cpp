@@ -57,7 +57,8 @@ class SteeringTest : public testing::Test {
   }
   int count(const std::string& kind) const {
     int found = 0;
-    for (const Event& event : log_->archive().events().value()) found += event.kind == kind ? 1 : 0;
+    const std::vector<Event> events = log_->archive().events().value();
+    for (const Event& event : events) found += event.kind == kind ? 1 : 0;
     return found;
   }
   void TearDown() override { fs::remove_all(folder_); }

@@ -12,6 +12,7 @@ using ::testing::Not;
 TEST(ProblemStatement, NothingOfPrivateCasesButThatTheyAre) {
   Problem problem;
   problem.name = "sum";
+  problem.folder = "/nowhere";  // no README
   problem.families = {{.name = "dense", .text = "numbers of one size"},
                       {.name = "steep", .text = "numbers of all sizes"},
                       {.name = "nobodys", .text = "numbers that no case has"}};

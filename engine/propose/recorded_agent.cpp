@@ -35,13 +35,13 @@ class RecordedAgent final : public Proposer {
     next_ = sessions_.size();
   }
 
-  // A loop that has nothing else to do gets the next thing at once.
+  // A loop that has nothing else to do gets the next thing at once, if nothing is due.
   std::vector<ProposerNews> take_news(const Moment& moment) override {
     moment_ = moment;
     std::vector<ProposerNews> news = std::exchange(news_, {});
-    bool hurry = moment.is_idle;
+    const auto may_hurry = [&] { return moment.is_idle && news.empty(); };
     const auto is_due = [&](int at_evaluation) {
-      return at_evaluation <= moment.evaluations || std::exchange(hurry, false);
+      return at_evaluation <= moment.evaluations || may_hurry();
     };
     while (is_running_) {
       const RecordedSession& session = sessions_[next_];
@@ -52,7 +52,7 @@ class RecordedAgent final : public Proposer {
         ++brought_;
       } else if (const bool cut_off = session.reply.outcome == ReplyOutcome::cancelled ||
                                       session.reply.outcome == ReplyOutcome::lost;
-                 cut_off ? std::exchange(hurry, false) : is_due(session.ended_at)) {
+                 cut_off ? may_hurry() : is_due(session.ended_at)) {
         // One that the end of its run cut off goes on to the end of this one, if it has another.
         news.emplace_back(session.reply);
         is_running_ = false;

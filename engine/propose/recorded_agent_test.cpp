@@ -71,6 +71,15 @@ TEST(RecordedAgent, AnIdleLoopGetsOneThingAtATime) {
   EXPECT_EQ(hear(*agent, idle), Heard{"reply a#1"});
 }
 
+TEST(RecordedAgent, WhatIsDueComesBeforeWhatAnIdleLoopGets) {
+  const auto agent = make_recorded_agent("agent:a", {session(1, 0, {0}, 1)});
+  agent->ask({.number = 1});
+  hear(*agent, {.evaluations = 0});
+  EXPECT_EQ(hear(*agent, {.evaluations = 0, .is_idle = true}), Heard{"a#1/1"})
+      << "it gives the loop something to do";
+  EXPECT_EQ(hear(*agent, {.evaluations = 1}), Heard{"reply a#1"});
+}
+
 TEST(RecordedAgent, ASessionThatWasCutOffLastsUntilNothingElseIsLeft) {
   for (const ReplyOutcome outcome : {ReplyOutcome::cancelled, ReplyOutcome::lost}) {
     const auto agent = make_recorded_agent("agent:a", {session(1, 0, {1}, 3, outcome)});

@@ -44,8 +44,9 @@ void write_head(std::string& log, const ReportInput& input, const ReportFacts& f
                                    input.config.threads == 1 ? "" : "s", input.config.target)));
   item("compiler", escape_markdown(input.environment.compiler));
   item("attempts", attempts_in_words(input, facts));
-  item("stopped", escape_markdown(summary_text(input.summary, "stop_reason")));
-  item("used", escape_markdown(budgets_in_words(input.summary)));
+  const std::string used = budgets_in_words(input.summary);
+  item("stopped", escape_markdown(summary_text(input.summary, "stop_reason") +
+                                  (used.empty() ? "" : "; used: " + used)));
   item("grade", markdown_code(facts.grade) +
                     (facts.grade_text.empty() ? "" : ": " + escape_markdown(facts.grade_text)));
   if (facts.winner != nullptr) {

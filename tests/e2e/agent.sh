@@ -18,7 +18,7 @@ grep -q 'agent:agent' "runs/$guide/attempts_log.md" runs/"$guide"/report.html ||
 mv agent.sh agent.gone
 seed=$(python3 -c 'import json, sqlite3, sys; print(json.loads(sqlite3.connect(sys.argv[1]).execute(
   "SELECT body FROM events ORDER BY sequence LIMIT 1").fetchone()[0])["config"]["seed"])' "runs/$guide/archive.sqlite")
-"$KBEAM" run template --budget 120s --evaluations 3 --seed "$seed" --proposer "replay:$guide" --dir again --json >out.txt \
+"$KBEAM" run template --budget 120s --evaluations 3 --seed "$seed" --proposer "replay:runs/$guide" --dir again --json >out.txt \
   2>err.txt || [ $? -eq 1 ] || fail "$(tail -n 20 err.txt)"
 python3 - "runs/$guide/archive.sqlite" again/*/archive.sqlite <<'PY' || fail "the replay of the agent went another way"
 import json, sqlite3, sys

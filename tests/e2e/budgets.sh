@@ -6,18 +6,22 @@ code=0
 [ $code -le 1 ] || fail "it ended with $code: $(cat err.txt)" # whether it wins is a matter of the machine
 says 'estimate: no run of template ended here yet'
 says 'estimate: an evaluation takes about [0-9.]+ s.*--device-time for about [0-9]+; the 100000 left of --evaluations take about'
-for percent in 50 80; do says "$percent % of the budget for device time is used: [0-9]+ of 45 s"; done
+says '50 % of the budget for device time is used: [0-9]+ of 45 s'
+says '(80|95) % of the budget for device time is used: [0-9]+ of 45 s' # a confirmation may pass both
 holds 'r["stop_reason"] == "budget_device"'
 holds '0 < r["evaluations"] and 20 < r["device_s"] <= r["wall_s"]'
 # A screening in hand and the first look of the promotion are not cut off.
 holds 'r["device_s"] < 45 + 45'
 holds '{b["name"]: b["most"] for b in r["budgets"]} == {"wall time": 180, "evaluations": 100000, "device time": 45}'
 run=$(json 'r["run_id"]')
+evaluations=$(json 'r["evaluations"]')
 used=$(json '[b["text"] for b in r["budgets"] if b["name"] == "device time"][0]')
-grep -q -- "- used: wall time .*device time $used" "runs/$run/attempts_log.md" || fail "the log does not say 'device time $used'"
+grep -q -- "- stopped: budget.*device; used: wall time .*device time $used" "runs/$run/attempts_log.md" || fail "the log does not say 'device time $used'"
 grep -q "device time $used" "runs/$run/report.html" || fail "the report does not say 'device time $used'"
 expect 0 "$KBEAM" status
 says 'budgets: wall time [0-9]+ of 180 s, evaluations [0-9]+ of 100000, device time [0-9]+ of 45 s'
+expect 0 "$KBEAM" status --json
+holds "[b['used'] for b in r['budgets'] if b['name'] == 'evaluations'] == [$evaluations]" # screened, without confirmations
 # What is used stays used.
 "$KBEAM" resume "$run" --json >out.txt 2>err.txt || [ $? -eq 1 ] || fail "$(cat err.txt)"
 holds 'r["stop_reason"] == "budget_device" and r["device_s"] > 20'

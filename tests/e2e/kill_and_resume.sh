@@ -14,7 +14,8 @@ before=$(json 'r["evaluations"]')
 holds 'any(b["name"] == "device time" and b["used"] > 0 for b in r["budgets"])'
 # What is said to nobody: there is nothing to stop, and a submission waits for the run to go on.
 expect 2 "$KBEAM" stop
-says 'nobody runs it now.*nothing to stop.*kbeam resume'
+says 'could not stop run .*: nobody runs it now'
+says 'nothing to stop.*kbeam resume'
 cp "$(ls "$SOURCE"/problems/template/known_good/*.cpp | head -n 1)" mine.cpp
 expect 0 "$KBEAM" submit mine.cpp --idea "a plain loop" --family waits
 says 'nobody runs it now: it is judged once .kbeam resume .* goes on'

@@ -62,12 +62,12 @@ expect 0 "$KBEAM" ask "$run" "$question"
 says '^One candidate was judged, in e[0-9]+\. \[31m\[key\]$'
 says 'read as: evaluations'
 expect 0 "$KBEAM" ask "$run" "$question" --json
-holds 'r["answered"] and r["tables"] and r["words"]["text"] == "" and "e77777" in r["words"]["why_not"] and r["words"]["tokens_in"] > 1000'
+holds 'r["answered"] and len(r["tables"]) > 0 and r["words"]["text"] == "" and "e77777" in r["words"]["why_not"] and r["words"]["tokens_in"] > 1000'
 expect 0 "$KBEAM" ask "$run" "$question"
 says 'tester did not word the answer: refused'
 says 'read as: evaluations'
 expect 0 "$KBEAM" ask "$run" "$question" --plain --json
-holds 'r["words"] is None and r["tables"]'
+holds 'r["words"] is None and len(r["tables"]) > 0'
 expect 1 "$KBEAM" ask "$run" 'what is the meaning of life?' # nothing is asked about what the archive does not answer
 expect 2 "$KBEAM" ask "$run" "$question" --model other
 says 'add --by llm:URL'
