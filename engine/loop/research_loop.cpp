@@ -69,7 +69,8 @@ class Campaign {
         interrupted_(interrupted),
         meter_(clock_),
         device_meter_(clock_),
-        inbox_(setup.run_folder) {}
+        inbox_(setup.run_folder),
+        watch_(setup.config.budget) {}
 
   // A build that is still under way is not waited for.
   ~Campaign() { closing_ = true; }
@@ -114,7 +115,7 @@ class Campaign {
   }
   Result<void> take_proposals();
   bool wait_for_proposals();
-  Result<void> watch_budgets(BudgetWatch& watch);
+  Result<void> watch_budgets();
   void fill_pipeline();
   Result<void> attempt(const BuiltCandidate& built);
   Evaluation judge_candidate(const BuiltCandidate& built);
@@ -156,6 +157,7 @@ class Campaign {
   ActivityMeter meter_;
   ActivityMeter device_meter_;  // outlives the judge
   Inbox inbox_;
+  BudgetWatch watch_;
   Goal goal_;
 
   TargetTools tools_;
@@ -353,7 +355,6 @@ StopReason Campaign::stop_reason() {
 Result<void> Campaign::search_until_stopped() {
   progress_.phase("searching");
   RETURN_IF_ERROR(settle_challenges());  // that a killed run left open
-  BudgetWatch watch(setup_.config.budget);
   for (;;) {
     stop_reason_ = stop_reason();
     if (may_still_confirm()) {
@@ -364,7 +365,7 @@ Result<void> Campaign::search_until_stopped() {
     RETURN_IF_ERROR(listen());
     if (asked_to_stop()) continue;
     RETURN_IF_ERROR(take_proposals());
-    RETURN_IF_ERROR(watch_budgets(watch));
+    RETURN_IF_ERROR(watch_budgets());
     fill_pipeline();
     if (builds_->in_flight() == 0) {
       RETURN_IF_ERROR(settle_challenges());  // nothing else is there to do
@@ -403,8 +404,8 @@ Result<void> Campaign::take_proposals() {
   return pump_->take(*log_, {context, add, &progress_}, {history_.evaluations, idle_});
 }
 
-Result<void> Campaign::watch_budgets(BudgetWatch& watch) {
-  for (const BudgetWarning& warning : watch.look(use())) {
+Result<void> Campaign::watch_budgets() {
+  for (const BudgetWarning& warning : watch_.look(use())) {
     progress_.event(warning.text);
     RETURN_IF_ERROR(log_->archive().append_event(
         "budget_warning", {{"budget", warning.budget}, {"percent", warning.percent}}));
@@ -831,6 +832,7 @@ Result<void> Campaign::record_promotion(const BuiltCandidate& built) {
 }
 
 Result<CampaignOutcome> Campaign::conclude() {
+  RETURN_IF_ERROR(watch_budgets());  // what the promotion used
   progress_.phase("writing the report");
   CampaignFigures figures{
       .problem = &setup_.problem, .config = setup_.config, .environment = environment_};
