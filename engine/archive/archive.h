@@ -85,8 +85,8 @@ class Archive {
   virtual Result<void> append_decision(const Decision& decision) = 0;
   virtual Result<void> append_event(const std::string& kind,
                                     const Json& body) = 0;  // any kind but those above
-  // Of a "model_request" the "prompt", of a "model_reply" the "text", of a "delivery" the "source" is
-  // stored by content: read back, the body has "prompt_hash", "text_hash", "source_hash".
+  // Of a "model_request" the "prompt", of a "model_reply" the "text", of a "delivery" the "source"
+  // is stored by content: read back, the body has "prompt_hash", "text_hash", "source_hash".
 
   // What `body` appends becomes durable together when this returns, or, when it or `body` fails or
   // the process is killed, not at all. Not nested.

@@ -52,11 +52,14 @@ TEST(Result, holds_what_can_only_move) {
 }
 
 TEST(Result, what_is_taken_from_a_temporary_outlives_it) {
-  const auto letters = [] { return Result<std::vector<std::string>>({std::string(64, 'a'), std::string(64, 'b')}); };
+  const auto letters = [] {
+    return Result<std::vector<std::string>>({std::string(64, 'a'), std::string(64, 'b')});
+  };
   std::string seen;
   for (const std::string& letter : letters().value()) seen += letter;
   for (const std::string& letter : *letters()) seen += letter;
-  EXPECT_EQ(seen, std::string(64, 'a') + std::string(64, 'b') + std::string(64, 'a') + std::string(64, 'b'));
+  EXPECT_EQ(seen, std::string(64, 'a') + std::string(64, 'b') + std::string(64, 'a') +
+                      std::string(64, 'b'));
 }
 
 TEST(ResultDeathTest, value_of_a_failed_result_ends_the_process) {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-KBEAM_KNOB(int, kRoutine, 0, 0, 1, 2);  // 0 sgeqrf, 1 sgeqr2, 2 sgeqrt
+KBEAM_KNOB(int, kRoutine, 0, 0, 1, 2);        // 0 sgeqrf, 1 sgeqr2, 2 sgeqrt
 KBEAM_KNOB(int, kBlock, 32, 16, 32, 48, 64);  // columns a block of sgeqrt
 KBEAM_REQUIRE(kRoutine == 2 || kBlock == 32, "only sgeqrt is told the columns of a block");
 
