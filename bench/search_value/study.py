@@ -118,15 +118,19 @@ def publish(_):
         other = results["random"].get(seed, {})
         faster = sum(c[3] == "faster" for c in row.get("cases", {}).values())
         speedup = row.get("speedup", float("nan"))
-        over, ratio = speedup / row["defaults"][best], speedup / other.get("speedup", float("nan"))
+        over = speedup / row["defaults"][best]
         overs.append(over)
-        ratios.append(ratio)
+        by_chance, ratio = "not run", ""
+        if "speedup" in other:
+            ratios.append(speedup / other["speedup"])
+            by_chance, ratio = f"{other['speedup']:.2f}", f"{ratios[-1]:.3f}"
         lines.append(f"| {seed} | {speedup:.2f} [{row.get('low', 0):.2f}, {row.get('high', 0):.2f}] | {faster} of "
                      f"{len(row.get('cases', {}))} | {row['screens']} | {row['defaults'][best]:.2f} `{best}` | {over:.2f} | "
-                     f"{', '.join(row['led_a_screen'])} | {other.get('speedup', float('nan')):.2f} | {ratio:.3f} |")
+                     f"{', '.join(row['led_a_screen'])} | {by_chance} | {ratio} |")
     speedups = [row["speedup"] for row in results["beam"].values() if "speedup" in row]
     lines += ["", f"Geometric mean over the seeds: {geomean(speedups):.2f} x LAPACK ({min(speedups):.2f} to {max(speedups):.2f}), "
-              f"{geomean(overs):.2f} x the best default, {geomean(ratios):.3f} x random choice.", ""]
+              f"{geomean(overs):.2f} x the best default"
+              + (f", {geomean(ratios):.3f} x random choice." if ratios else "; random choice was not run yet."), ""]
     for source, row in results["removed"].items():
         found = (f"{row['speedup']:.2f} [{row['low']:.2f}, {row['high']:.2f}], rows of {', '.join(sorted(set(row['rows'])))}"
                  if "speedup" in row else "no winner")
