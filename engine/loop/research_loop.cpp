@@ -21,12 +21,12 @@
 #include "loop/campaign_search.h"
 #include "loop/challenges.h"
 #include "loop/contributions.h"
+#include "loop/end_reserve.h"
 #include "loop/goal.h"
 #include "loop/inbox.h"
 #include "loop/metered_judge.h"
 #include "loop/pace.h"
 #include "loop/promotion.h"
-#include "loop/promotion_reserve.h"
 #include "loop/proposal_context.h"
 #include "loop/proposals.h"
 #include "loop/steering.h"
@@ -44,8 +44,6 @@ constexpr int kPromotionAttempts =
     3;  // a portfolio that fails sealed checks loses the row that failed
 constexpr double kControlShare = 0.05;  // of the budget, for the A/A control
 constexpr double kLongestControl = 60;
-constexpr double kConfirmationOfControl = 0.6;
-constexpr double kConfirmShare = 0.25;  // of the search, for confirmations; its last one aside
 // Far beyond what a candidate worth having takes, short enough that a slow one cannot eat a
 // campaign. On a GPU the first screens are paired with vendors' routines, a second a call.
 constexpr double kMostScreenSeconds = 45;
@@ -104,11 +102,6 @@ class Campaign {
     const ModelTotals& models = pump_->totals();
     return {used_s(), history_.evaluations, device_used_s(), models.tokens(), models.usage.money};
   }
-  double promotion_s() const;
-  double promotion_s(std::vector<Champion> champions) const;
-  double reserve_s() const;
-  bool may_still_confirm() const;
-  double promotion_most_s() const;
   Result<void> listen();
   Listener listener() {
     return {inbox_, *log_, *search_, progress_, history_.steering, setup_.config.target};
@@ -119,8 +112,6 @@ class Campaign {
   void fill_pipeline();
   Result<void> attempt(const BuiltCandidate& built);
   Evaluation judge_candidate(const BuiltCandidate& built);
-  double confirmation_s(std::size_t cases) const;
-  bool confirmation_is_due() const;
   Result<void> settle_challenges();
   Evaluation measured(const CompareRequest& request);
   Result<void> settle(const Candidate& candidate, const std::vector<Case>& cases);
@@ -172,11 +163,10 @@ class Campaign {
 
   History history_;
   BaselineFacts baseline_;
+  std::optional<EndReserve> reserve_;  // once the baseline stands
   double search_began_s_ = 0;
   double search_ended_s_ = 0;
   double paused_s_ = 0;
-  double confirming_s_ = 0;     // of the search
-  int confirmed_cases_ = 0;     // in that time
   int evaluations_before_ = 0;  // in an earlier life of this run
   int engine_failures_ = 0;
   std::map<std::string, Proposal> proposals_;        // in flight, by candidate id
@@ -290,6 +280,11 @@ Result<void> Campaign::establish_baseline() {
   }
   for (const auto& [case_name, noise] : baseline_.noise)
     search_->set_delta(case_name, std::expm1(noise));
+  reserve_.emplace(EndTerms{.budget = setup_.config.budget,
+                            .promote = tools_.judge->rules().promote,
+                            .on_cpu = setup_.config.target == "cpu",
+                            .all_cores = all_cores()},
+                   baseline_, *search_);
   search_began_s_ = meter_.wall_s();
   evaluations_before_ = history_.evaluations;
   progress_.event(
@@ -298,45 +293,9 @@ Result<void> Campaign::establish_baseline() {
   std::vector<Champion> likely;
   for (const auto& [case_name, time_ns] : baseline_.case_ns)
     likely.push_back({.case_name = case_name, .candidate_id = "likely", .speedup = 1.5});
-  const Pace pace = pace_of(baseline_, tools_.judge->rules().screen, promotion_s(likely));
+  const Pace pace = pace_of(baseline_, tools_.judge->rules().screen, reserve_->promotion_s(likely));
   progress_.event("estimate: " + describe_room(pace, use(), setup_.config.budget));
   return {};
-}
-
-double Campaign::promotion_s(std::vector<Champion> champions) const {
-  const StoppingRule rule = tools_.judge->rules().promote;
-  return promotion_reserve_s({.rule = rule,
-                              .baseline = baseline_,
-                              .champions = std::move(champions),
-                              .on_cpu = setup_.config.target == "cpu",
-                              .all_cores = all_cores()});
-}
-
-// What the promotion of the champions, and of those who challenge them, may take.
-double Campaign::promotion_s() const {
-  std::vector<Champion> champions = search_->champions();
-  for (const Search::Challenge& challenge : search_->waiting_challenges()) {
-    std::erase_if(champions, [&](const Champion& champion) {
-      return champion.case_name == challenge.case_name;
-    });
-    champions.push_back({.case_name = challenge.case_name,
-                         .candidate_id = challenge.candidate_id,
-                         .speedup = challenge.screened_speedup});
-  }
-  return promotion_s(std::move(champions));
-}
-
-double Campaign::reserve_s() const {
-  return confirmation_s(search_->waiting_challenges().size()) + promotion_s();
-}
-
-// The time for searching is up, the time that was kept for confirmations is not.
-bool Campaign::may_still_confirm() const {
-  if (search_->waiting_challenges().empty()) return false;
-  const Budget& budget = setup_.config.budget;
-  if (stop_reason_ == StopReason::budget_wall) return used_s() < budget.wall_s - promotion_s();
-  return stop_reason_ == StopReason::budget_device &&
-         device_used_s() < budget.device_s - (promotion_s() - kReportSeconds);
 }
 
 StopReason Campaign::stop_reason() {
@@ -345,9 +304,7 @@ StopReason Campaign::stop_reason() {
   if (const auto spent = pump_->spent(idle_)) return *spent;
   if (budget.evaluations > 0 && history_.evaluations >= budget.evaluations)
     return StopReason::budget_evaluations;
-  if (budget.wall_s > 0 && used_s() >= budget.wall_s - reserve_s()) return StopReason::budget_wall;
-  if (budget.device_s > 0 && device_used_s() >= budget.device_s - (reserve_s() - kReportSeconds))
-    return StopReason::budget_device;
+  if (const auto spent = reserve_->spent(use())) return *spent;
   if (!goal_.empty() && goal_.met_by(goal_figures())) return StopReason::goal_met;
   return StopReason::running;
 }
@@ -357,7 +314,7 @@ Result<void> Campaign::search_until_stopped() {
   RETURN_IF_ERROR(settle_challenges());  // that a killed run left open
   for (;;) {
     stop_reason_ = stop_reason();
-    if (may_still_confirm()) {
+    if (reserve_->may_still_confirm(stop_reason_, use())) {
       RETURN_IF_ERROR(settle_challenges());
       continue;  // where that took less than was kept for it, the search goes on
     }
@@ -375,7 +332,8 @@ Result<void> Campaign::search_until_stopped() {
     }
     idle_ = false;
     RETURN_IF_ERROR(attempt(builds_->pop()));
-    if (confirmation_is_due()) RETURN_IF_ERROR(settle_challenges());
+    const double searched_s = meter_.wall_s() - paused_s_ - search_began_s_;
+    if (reserve_->confirmation_is_due(searched_s)) RETURN_IF_ERROR(settle_challenges());
     RETURN_IF_ERROR(log_->roles(search_->families()));
     tell_progress();
   }
@@ -595,38 +553,22 @@ Result<void> Campaign::attempt(const BuiltCandidate& built) {
   return {};
 }
 
-// What a confirmation on so many cases takes, by those before it; before any, by the A/A control,
-// which is never clear early.
-double Campaign::confirmation_s(std::size_t cases) const {
-  const auto all = static_cast<double>(std::max<std::size_t>(1, baseline_.case_ns.size()));
-  const double each_s = confirmed_cases_ > 0 ? confirming_s_ / confirmed_cases_
-                                             : kConfirmationOfControl * baseline_.control_s / all;
-  return static_cast<double>(cases) * each_s;
-}
-
-// A confirmation takes longer than a screen. It waits until the search has earned it, so that the
-// best of many screens is confirmed and not each that was the best for a moment.
-bool Campaign::confirmation_is_due() const {
-  const std::size_t cases = search_->waiting_challenges().size();
-  const double searched_s = meter_.wall_s() - paused_s_ - search_began_s_;
-  return cases > 0 && confirming_s_ + confirmation_s(cases) <= kConfirmShare * searched_s;
-}
-
 // A screen ranks, it never crowns: whoever looks better than a champion is measured again, on new
 // seeds, in fresh processes, and only where it looks better.
 Result<void> Campaign::settle_challenges() {
   const double before_s = meter_.wall_s();
+  std::size_t confirmed_cases = 0;
   std::map<std::string, std::vector<Case>> by_candidate;
   for (const Search::Challenge& challenge : search_->challenges())
     if (const Case* the_case = setup_.problem.find_case(challenge.case_name)) {
       by_candidate[challenge.candidate_id].push_back(*the_case);
-      ++confirmed_cases_;
+      ++confirmed_cases;
     }
   for (const auto& [id, cases] : by_candidate) {
     const auto candidate = search_->find(id);
     if (candidate && !interrupted_) RETURN_IF_ERROR(settle(*candidate, cases));
   }
-  confirming_s_ += meter_.wall_s() - before_s;
+  reserve_->note_confirmed(confirmed_cases, meter_.wall_s() - before_s);
   for (const Search::Notice& notice : search_->notices()) {
     RETURN_IF_ERROR(log_->archive().append_decision({notice.what, notice.subject, notice.why}));
     progress_.event(notice.what + ": " + notice.why);
@@ -783,17 +725,7 @@ Result<Promotion> Campaign::promote_now(const BuiltCandidate& built) {
                  {.sealed_seed = sealed_seed,
                   .attempts = kPromotionAttempts,
                   .slower_allowed = goal_.slower_allowed(),
-                  .most_s = promotion_most_s()});
-}
-
-// What is left of the budget for a promotion once the report is written; whatever it takes, its
-// first look is taken.
-double Campaign::promotion_most_s() const {
-  const Budget& budget = setup_.config.budget;
-  double most_s = std::numeric_limits<double>::infinity();
-  if (budget.wall_s > 0) most_s = budget.wall_s - used_s() - kReportSeconds;
-  if (budget.device_s > 0) most_s = std::min(most_s, budget.device_s - device_used_s());
-  return std::max(0.0, most_s);
+                  .most_s = reserve_->left_for_promotion_s(use())});
 }
 
 // False: there is nobody to blame, and the same portfolio would come again.
@@ -842,7 +774,7 @@ Result<CampaignOutcome> Campaign::conclude() {
   figures.evaluations = history_.evaluations;
   figures.search_s = history_.used_s + search_ended_s_ - search_began_s_;
   figures.screened_here = history_.evaluations - evaluations_before_;
-  figures.screening_s = search_ended_s_ - search_began_s_ - confirming_s_;
+  figures.screening_s = search_ended_s_ - search_began_s_ - reserve_->confirming_s();
   figures.use = use();
   figures.limits = setup_.config.budget;
   figures.overhead_fraction = 1 - (history_.busy_s + meter_.busy_s()) / figures.use.wall_s;
