@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <set>
 
 #include "target/cuda/cudnn_convolution.h"
 #include "target/cuda/device_memory.h"
@@ -136,9 +137,13 @@ class LoadedLibraries final : public LibraryNodes {
                    const std::vector<CUdeviceptr>& addresses) override {
     const auto known = graphs_.find({&plan, node});
     if (known != graphs_.end()) return known->second;
+    const std::string& routine = plan.nodes[static_cast<std::size_t>(node)].routine;
+    if (uncapturable_.contains(routine)) return graphs_[{&plan, node}] = nullptr;
     run(plan, node, addresses);
     DRIVER(cuda_, cuStreamSynchronize, stream_);
-    return graphs_[{&plan, node}] = capture(plan, node, addresses);
+    CUgraph graph = capture(plan, node, addresses);
+    if (graph == nullptr) uncapturable_.insert(routine);
+    return graphs_[{&plan, node}] = graph;
   }
 
   void run(const LaunchPlan& plan, int node, const std::vector<CUdeviceptr>& addresses) override {
@@ -326,6 +331,8 @@ class LoadedLibraries final : public LibraryNodes {
   CUdeviceptr workspace_ = 0;
   std::unique_ptr<CudnnConvolution> cudnn_;  // from its first call on
   std::map<std::pair<const LaunchPlan*, int>, CUgraph> graphs_;
+  // Asking again for another shape would cost two of their calls, which can take seconds.
+  std::set<std::string> uncapturable_;
   std::map<std::tuple<int, CUdeviceptr, int, int>, Prepared> prepared_;
 };
 
