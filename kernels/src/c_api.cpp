@@ -19,6 +19,7 @@ static_assert(static_cast<int>(Status::workspace_too_small) == KERNELBEAM_WORKSP
 static_assert(static_cast<int>(Status::not_supported) == KERNELBEAM_NOT_SUPPORTED);
 static_assert(static_cast<int>(Status::out_of_memory) == KERNELBEAM_OUT_OF_MEMORY);
 static_assert(static_cast<int>(Status::internal_error) == KERNELBEAM_INTERNAL_ERROR);
+static_assert(static_cast<int>(Status::device_error) == KERNELBEAM_DEVICE_ERROR);
 
 struct kernelbeam_executor {
   std::unique_ptr<kernelbeam::Executor> executor;

@@ -18,7 +18,7 @@ struct ExecutorState {
 
   std::mutex mutex;
   kbeam::WorkerTeam team;
-  PlanCache plans;
+  PlanCache<kbeam::CpuPlan> plans;
 };
 
 }  // namespace kernelbeam

@@ -17,11 +17,13 @@ const char* describe(Status status) noexcept {
     case Status::workspace_too_small:
       return "the workspace is smaller than the size query asks for";
     case Status::not_supported:
-      return "no kernel of this library runs on this processor";
+      return "no kernel of this library runs on this processor or device";
     case Status::out_of_memory:
       return "out of memory while planning a new shape";
     case Status::internal_error:
       return "the library failed; please report it with the shape of the call";
+    case Status::device_error:
+      return "a call of CUDA failed, perhaps because of work that was enqueued before";
   }
   return "unknown status";
 }

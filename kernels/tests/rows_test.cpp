@@ -43,7 +43,7 @@ kbeam::CpuPlan any_plan() {
 }
 
 TEST(PlanCache, DropsThePlanThatWasNotUsedForLongest) {
-  PlanCache cache(2);
+  PlanCache<kbeam::CpuPlan> cache(2);
   const auto one = cache.insert({1, 0, 0, 0}, any_plan());
   cache.insert({2, 0, 0, 0}, any_plan());
   EXPECT_EQ(cache.find({1, 0, 0, 0}), one);

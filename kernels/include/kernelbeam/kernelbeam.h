@@ -18,7 +18,8 @@ typedef enum kernelbeam_status {
   KERNELBEAM_WORKSPACE_TOO_SMALL = 5,
   KERNELBEAM_NOT_SUPPORTED = 6,
   KERNELBEAM_OUT_OF_MEMORY = 7,
-  KERNELBEAM_INTERNAL_ERROR = 8
+  KERNELBEAM_INTERNAL_ERROR = 8,
+  KERNELBEAM_DEVICE_ERROR = 9
 } kernelbeam_status;
 
 const char* kernelbeam_describe(kernelbeam_status status);

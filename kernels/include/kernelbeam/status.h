@@ -11,9 +11,10 @@ enum class [[nodiscard]] Status : int{
     null_pointer = 3,         // an array that the shape needs is null
     overlap = 4,              // arrays share memory in a way that is not allowed
     workspace_too_small = 5,  // smaller than the size query says, or null
-    not_supported = 6,        // no kernel of this library runs on this processor
+    not_supported = 6,        // no kernel of this library runs on this processor or device
     out_of_memory = 7,
     internal_error = 8,  // a fault of the library: please report it
+    device_error = 9,    // a call of CUDA failed, perhaps because of work enqueued before
 };
 
 // One lower-case sentence without a full stop.

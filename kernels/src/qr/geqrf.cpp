@@ -184,7 +184,7 @@ using SharedPlan = std::shared_ptr<const kbeam::CpuPlan>;
 // The plan of the first row that serves this shape here. A row may refuse a shape; then the next
 // one is asked.
 std::pair<Status, SharedPlan> find_plan(ExecutorState& state, const BatchShape& shape) {
-  const PlanCache::Key key = {kGeqrfKey, shape.batch, shape.rows, shape.columns};
+  const PlanCache<kbeam::CpuPlan>::Key key = {kGeqrfKey, shape.batch, shape.rows, shape.columns};
   if (SharedPlan plan = state.plans.find(key)) return {Status::ok, plan};
   std::span<const QrRow> rows = qr_rows();
   while (const QrRow* row = choose_qr_row(rows, shape.columns)) {
