@@ -13,3 +13,9 @@ step(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_BUIL
 step(${CMAKE_COMMAND} --build ${WORK}/build)
 step(${WORK}/build/least_squares)
 step(${WORK}/build/plain_c)
+if(EXISTS ${WORK}/build/least_squares_cuda)
+  execute_process(COMMAND ${WORK}/build/least_squares_cuda RESULT_VARIABLE status)
+  if(NOT status EQUAL 0 AND NOT status EQUAL 77)  # 77: there is no GPU here
+    message(FATAL_ERROR "least_squares_cuda failed with ${status}")
+  endif()
+endif()
