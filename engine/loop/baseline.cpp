@@ -153,6 +153,10 @@ Result<std::string> rank_settings(const MachineBench& bench, const BaselineSpec&
       ++ran;
       for (const auto& [key, note] : timed.value->notes) facts.notes[key] = note;
       ranking.add(case_name, {timed.value->median_ns, candidate});
+      if (ranking.threads() > 1) continue;
+      double& best_ns =
+          facts.ranked_ns[spec.name].try_emplace(case_name, timed.value->median_ns).first->second;
+      best_ns = std::min(best_ns, timed.value->median_ns);
     }
     bench.progress.attempt(fmt::format("baseline {} {} {}", spec.name, describe_knobs(knobs),
                                        on_threads(ranking.threads())));
@@ -347,6 +351,7 @@ Json to_json(const BaselineFacts& facts) {
       {"portfolio", to_json(facts.portfolio)},
       {"all_cores_portfolio", to_json(facts.all_cores_portfolio)},
       {"case_ns", facts.case_ns},
+      {"ranked_ns", facts.ranked_ns},
       {"noise", facts.noise},
       {"notes", facts.notes},
       {"control_s", facts.control_s},
@@ -368,6 +373,7 @@ Result<BaselineFacts> baseline_from_json(const Json& json) {
     ASSIGN_OR_RETURN(facts.all_cores_portfolio,
                      candidate_from_json(json.at("all_cores_portfolio")));
     json.at("case_ns").get_to(facts.case_ns);
+    facts.ranked_ns = json.value("ranked_ns", facts.ranked_ns);
     json.at("noise").get_to(facts.noise);
     json.at("notes").get_to(facts.notes);
     facts.control_s = json.at("control_s").get<double>();

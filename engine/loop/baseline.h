@@ -31,7 +31,10 @@ struct BaselineFacts {
   Candidate portfolio;  // per case the fastest baseline setting on one thread
   // The same with every CPU: a setting that is quick alone may be slow beside itself.
   Candidate all_cores_portfolio;
-  std::map<std::string, double> case_ns;         // in the A/A control
+  std::map<std::string, double> case_ns;  // in the A/A control
+  // Every baseline of the problem, by name and case, at its best setting: medians of a few calls on
+  // one thread, which chose the portfolio.
+  std::map<std::string, std::map<std::string, double>> ranked_ns;
   std::map<std::string, double> noise;           // how far the A/A control was from 1
   std::map<std::string, std::string> notes;      // what the libraries say of themselves
   std::map<std::string, CeilingFacts> ceilings;  // by case

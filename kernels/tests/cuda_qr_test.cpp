@@ -449,6 +449,30 @@ TEST_F(CudaQr, CapturedIntoAGraphItGivesTheSameBits) {
   }
 }
 
+// From the second call on, plans of many nodes run as graphs of the library's own.
+TEST_F(CudaQr, TheSameArraysAgainGiveTheSameBits) {
+  const Shape shape{1, 1100, 1100};
+  const std::vector<float> a = random_matrices(shape.elements());
+  const Factors expected = factor(a, shape);
+  DeviceArray<float> device_a(a), h(a.size()), tau(1100);
+  const Geqrf call{.batch = 1,
+                   .m = 1100,
+                   .n = 1100,
+                   .a = {.first = device_a.get()},
+                   .h = {.first = h.get()},
+                   .tau = tau.get()};
+  std::size_t bytes = 0;
+  ASSERT_EQ(geqrf_workspace_bytes(call, *device_, &bytes), Status::ok);
+  DeviceArray<unsigned char> workspace(bytes);
+  for (int i = 0; i < 4; ++i) {
+    must(cudaMemset(h.get(), 0xff, a.size() * sizeof(float)));
+    ASSERT_EQ(geqrf(call, {workspace.get(), bytes}, *device_, stream_), Status::ok);
+    must(cudaStreamSynchronize(stream_));
+    EXPECT_EQ(h.read(), expected.h);
+    EXPECT_EQ(tau.read(), expected.tau);
+  }
+}
+
 TEST_F(CudaQr, MistakesAreNamedAndTouchNothing) {
   DeviceArray<float> a(random_matrices(100)), h(100), tau(10);
   const Geqrf good{.batch = 1,

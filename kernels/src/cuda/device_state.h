@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <mutex>
 
+#include "cuda/graph_cache.h"
 #include "cuda/launch_recorder.h"
 #include "cuda/plan_replay.h"
 #include "plan_cache.h"
@@ -18,6 +19,7 @@ struct DeviceState {
   std::mutex mutex;
   PlanCache<RecordedPlan> plans{kMostPlans};
   ReplayTools replay;
+  GraphCache graphs;
 };
 
 // The device is current until the end of the scope; another one of the caller's is put back then.

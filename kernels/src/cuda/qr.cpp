@@ -145,7 +145,8 @@ Status factor(Run& run, const float* a, float* h, float* tau, const BatchShape& 
   return run.step([&] {
     // Kernels only read A; a plan has one pointer type for all tensors.
     void* const tensors[] = {const_cast<float*>(a), h, tau};
-    return replay(*plan, tensors, scratch, run.stream(), run.device().replay);
+    DeviceState& device = run.device();
+    return device.graphs.run(plan, tensors, scratch, run.stream(), device.replay);
   });
 }
 
