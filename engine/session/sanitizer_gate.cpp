@@ -31,12 +31,15 @@ constexpr std::string_view kInitcheck = "initcheck";
 
 struct Tool {
   const char* name;
-  Verdict verdict;  // when it finds something
+  Verdict verdict;      // when it finds something
+  const char* options;  // beside its name
 };
-constexpr Tool kTools[] = {{"memcheck", Verdict::wrote_outside},
-                           {"racecheck", Verdict::race},
-                           {"initcheck", Verdict::not_repeatable},
-                           {"synccheck", Verdict::race}};
+// The worker asks the driver questions that end in an error, which is no fault of a kernel. The
+// count of barriers that the tools find by themselves leaves out those of a cluster's other blocks.
+constexpr Tool kTools[] = {{"memcheck", Verdict::wrote_outside, " --report-api-errors no"},
+                           {"racecheck", Verdict::race, " --num-cuda-barriers 1024"},
+                           {"initcheck", Verdict::not_repeatable, ""},
+                           {"synccheck", Verdict::race, " --num-cuda-barriers 1024"}};
 
 // What one plain run says, as kbeam-worker --plain --json prints it.
 struct PlainRun {
@@ -48,19 +51,17 @@ struct PlainRun {
 };
 
 Result<PlainRun> run_plain(const SanitizerGate& gate, const std::filesystem::path& task_folder,
-                           const char* tool) {
+                           const Tool* tool) {
   std::vector<std::string> command{gate.worker.string(),        "--plain",
                                    task_folder.string(),        "--device",
                                    std::to_string(gate.device), "--json"};
   if (tool != nullptr) {
-    // The worker asks the driver questions that end in an error, which is no fault of a kernel.
-    const char* const quiet = std::string_view(tool) == "memcheck" ? " --report-api-errors no" : "";
     command.push_back("--wrapper");
-    command.push_back(
-        fmt::format("{} --tool {} --error-exitcode 86{}", gate.sanitizer.string(), tool, quiet));
+    command.push_back(fmt::format("{} --tool {} --error-exitcode 86{}", gate.sanitizer.string(),
+                                  tool->name, tool->options));
   }
-  const std::string attempted =
-      tool == nullptr ? std::string("run the promotion's cases once") : fmt::format("run {}", tool);
+  const std::string attempted = tool == nullptr ? std::string("run the promotion's cases once")
+                                                : fmt::format("run {}", tool->name);
   ASSIGN_OR_RETURN(const ProcessOutcome outcome,
                    run_process({.command = command,
                                 .folder = {},
@@ -157,7 +158,7 @@ Result<std::vector<GateResult>> pass_sanitizers(const SanitizerGate& gate,
   for (const Tool& tool : kTools) {
     if (tool.name == kInitcheck && !gate.watch_initialisation) continue;
     const auto began = std::chrono::steady_clock::now();
-    ASSIGN_OR_RETURN(const PlainRun watched, run_plain(gate, task_folder, tool.name));
+    ASSIGN_OR_RETURN(const PlainRun watched, run_plain(gate, task_folder, &tool));
     GateResult& result = results.emplace_back(judge(tool, watched, alone));
     result.cases = cases;
     result.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

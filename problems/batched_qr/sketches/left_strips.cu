@@ -612,6 +612,12 @@ struct Block {
         lead<3>(tau, taus);
       }
       __syncthreads();  // every pivot has been read
+      // Who arrives again has to have waited, says synccheck; these phases are over.
+#pragma unroll
+      for (int k = 0; k < kC; ++k) {
+        barrier_wait<false>(&s.bars[warp * kC + k], parity);
+        barrier_wait<false>(&s.scalar_bars[warp * kC + k], parity);
+      }
     }
 
     // My columns go to H, and as raised V, a unit lower trapezium, to the slots.
