@@ -18,9 +18,8 @@ class GroupWarden {
   // its care from its first moment, because the one before it died.
   static Result<std::shared_ptr<const GroupWarden>> of_this_process(pid_t running = 0);
 
-  // Called by the leader of a group, between fork and exec, after it has asked to die with its
-  // parent: before exec it has no children, from here on the warden answers for them.
-  // Async-signal-safe.
+  // Called by the parent before the leader of the group may have children: from here on the warden
+  // answers for all of them.
   bool take(pid_t group) const;
   // Called by the parent once the group is dead, before its number can be given to others.
   void release(pid_t group) const;

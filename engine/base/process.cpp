@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,7 +46,7 @@ class FileDescriptor {
   int number_;
 };
 
-// What a child that could not start tells its parent through the status pipe.
+// What a child that could not start tells its parent.
 struct StartFailure {
   enum class Step : int { folder, limits, hook, exec };
   Step step;
@@ -59,8 +60,8 @@ struct ChildPlan {
   char* const* environment;
   int null_input;
   int output;
-  int status;
-  const GroupWarden* warden;
+  int parent;  // its end of the line to the parent, and the end that it must not keep
+  int end_of_parent;
 };
 
 std::string joined(const std::vector<std::string>& words) {
@@ -102,7 +103,7 @@ bool set_limits(const ProcessRequest& request) {
 
 [[noreturn]] void give_up(const ChildPlan& plan, StartFailure::Step step) {
   const StartFailure failure{step, errno};
-  [[maybe_unused]] const ssize_t ignored = ::write(plan.status, &failure, sizeof failure);
+  [[maybe_unused]] const ssize_t ignored = ::write(plan.parent, &failure, sizeof failure);
   ::_exit(127);
 }
 
@@ -116,12 +117,22 @@ void restore_default_signals() {
     ::sigaction(number, &default_action, nullptr);
 }
 
-[[noreturn]] void become_program(const ChildPlan& plan, pid_t parent) {
+// True once the parent has put the group into the warden's care; false when the parent died first.
+bool may_begin(const ChildPlan& plan) {
+  ::close(plan.end_of_parent);
+  char word = 0;
+  ssize_t heard = 0;
+  do {
+    heard = ::read(plan.parent, &word, 1);
+  } while (heard < 0 && errno == EINTR);
+  return heard == 1;
+}
+
+[[noreturn]] void become_program(const ChildPlan& plan) {
   using Step = StartFailure::Step;
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(127);  // the parent died before the line above took hold
-  plan.warden->take(::getpid());            // for the children that the program will have
+  if (!may_begin(plan)) ::_exit(127);
   restore_default_signals();
   ::dup2(plan.null_input, STDIN_FILENO);
   ::dup2(plan.output, STDOUT_FILENO);
@@ -198,6 +209,7 @@ class OutputReader {
 };
 
 constexpr std::int64_t kCancelPoll_ms = 100;
+constexpr std::int64_t kMostDying_ns = 60'000'000'000;
 
 struct RunningChild {
   pid_t group;
@@ -239,6 +251,27 @@ bool wait_for_end(RunningChild& child, OutputReader& output, std::int64_t deadli
   }
 }
 
+// As fork; in the namespaces the child has the number 1, and the kernel lets it end only after all
+// that it started.
+pid_t fork_with_own_processes() {
+  return static_cast<pid_t>(
+      ::syscall(SYS_clone, CLONE_NEWUSER | CLONE_NEWPID | SIGCHLD, 0L, 0L, 0L, 0L));
+}
+
+// A killed process, too, can hang in the kernel: on a mount that does not answer, say.
+bool ends_after_kill(int process_handle) {
+  const SystemClock clock;
+  const std::int64_t deadline_ns = clock.monotonic_ns() + kMostDying_ns;
+  for (;;) {
+    const std::int64_t left_ms = (deadline_ns - clock.monotonic_ns() + 999'999) / 1'000'000;
+    if (left_ms <= 0) return false;
+    pollfd watched{process_handle, POLLIN, 0};
+    const int ready = ::poll(&watched, 1, static_cast<int>(left_ms));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
 Error system_error(const ProcessRequest& request, const char* step) {
   return {ErrorCode::io, "run " + joined(request.command),
           std::string(step) + ": " + std::strerror(errno),
@@ -255,11 +288,12 @@ Result<ProcessOutcome> run_process(const ProcessRequest& request) {
   const std::vector<char*> environment = as_pointers(request.environment);
 
   int output_pipe[2];
-  int status_pipe[2];
+  int line[2];
   if (::pipe2(output_pipe, O_CLOEXEC) != 0) return system_error(request, "make a pipe");
   FileDescriptor output_read(output_pipe[0]), output_write(output_pipe[1]);
-  if (::pipe2(status_pipe, O_CLOEXEC) != 0) return system_error(request, "make a pipe");
-  FileDescriptor status_read(status_pipe[0]), status_write(status_pipe[1]);
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, line) != 0)
+    return system_error(request, "make a pair of sockets");
+  FileDescriptor to_child(line[0]), to_parent(line[1]);
   const FileDescriptor null_input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (null_input.get() < 0) return system_error(request, "open /dev/null");
   ::fcntl(output_read.get(), F_SETFL, O_NONBLOCK);
@@ -267,20 +301,24 @@ Result<ProcessOutcome> run_process(const ProcessRequest& request) {
 
   const SystemClock clock;
   const std::int64_t started_ns = clock.monotonic_ns();
-  const ChildPlan plan{&request,         program.c_str(),    arguments.data(),   environment.data(),
-                       null_input.get(), output_write.get(), status_write.get(), warden.get()};
-  const pid_t parent = ::getpid();
-  const pid_t child = ::fork();
+  const ChildPlan plan{&request,         program.c_str(),    arguments.data(), environment.data(),
+                       null_input.get(), output_write.get(), to_parent.get(),  to_child.get()};
+  const pid_t child = request.own_processes ? fork_with_own_processes() : ::fork();
+  if (child < 0 && request.own_processes)
+    return start_error(request, {StartFailure::Step::hook, errno});
   if (child < 0) return system_error(request, "fork");
-  if (child == 0) become_program(plan, parent);
+  if (child == 0) become_program(plan);
   ::setpgid(child, child);  // both sides set it: whoever comes first
   output_write.close();
-  status_write.close();
+  to_parent.close();
+  warden->take(child);  // for the children that the program will have
+  const char begin = 1;
+  static_cast<void>(::send(to_child.get(), &begin, 1, MSG_NOSIGNAL) == 1);
 
   StartFailure failure{};
   ssize_t told = 0;
   do {
-    told = ::read(status_read.get(), &failure, sizeof failure);
+    told = ::read(to_child.get(), &failure, sizeof failure);
   } while (told < 0 && errno == EINTR);
 
   ProcessOutcome outcome;
@@ -295,6 +333,10 @@ Result<ProcessOutcome> run_process(const ProcessRequest& request) {
     outcome.timed_out = !ended;
   }
   ::kill(-child, SIGKILL);
+  if (handle.get() >= 0 && !ends_after_kill(handle.get()))
+    return Error{ErrorCode::unavailable, "end " + joined(request.command),
+                 "it is still there a minute after SIGKILL",
+                 "see what process " + std::to_string(child) + " waits for: a mount, a disk?"};
   running.warden->release(child);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {

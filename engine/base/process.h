@@ -21,6 +21,9 @@ struct ProcessRequest {
   std::int64_t file_bytes = 0;                  // RLIMIT_FSIZE; 0: none
   std::size_t output_limit_bytes = 256 * 1024;  // more is cut with a note
   bool idle_priority = false;                   // SCHED_IDLE: builds never disturb a measurement
+  // The child is the first process of a PID namespace and a user namespace of its own, in which it
+  // has every capability: whatever it starts, however detached, has ended when the call returns.
+  bool own_processes = false;
   std::function<bool()> cancelled;    // asked now and then: true ends the child as if timed out
   std::function<bool()> before_exec;  // runs in the child (sandbox); false ends it
 };

@@ -1,5 +1,6 @@
 #include "base/process.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <signal.h>
@@ -135,6 +136,31 @@ TEST(Process, a_killed_warden_is_replaced) {
   ASSERT_GT(grandchild, 1);
   EXPECT_TRUE(dies(child));
   EXPECT_TRUE(dies(grandchild));
+}
+
+// Whether all that `script` started has ended when run_process returns: a pipe that every one of
+// them holds open has no writer left at that very moment.
+bool leaves_nothing(const std::string& script, double timeout_s) {
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC) != 0) return false;
+  ProcessRequest request = shell(script);
+  request.timeout_s = timeout_s;
+  request.own_processes = true;
+  request.before_exec = [&] { return ::dup2(pipe[1], 9) == 9; };
+  const auto outcome = run_process(request);
+  EXPECT_TRUE(outcome.ok()) << outcome.error().text();
+  ::close(pipe[1]);
+  pollfd watched{pipe[0], POLLIN, 0};
+  const bool gone = ::poll(&watched, 1, 0) == 1 && watched.revents == POLLHUP;
+  ::close(pipe[0]);
+  return gone;
+}
+
+TEST(Process, with_processes_of_its_own_nothing_outlives_the_call) {
+  if (!run_process({.command = {"/bin/true"}, .own_processes = true}).ok())
+    GTEST_SKIP() << "no namespaces here";
+  EXPECT_TRUE(leaves_nothing("setsid sleep 1000 & (sleep 1000 &) ; exit 0", 30));
+  EXPECT_TRUE(leaves_nothing("setsid sleep 1000 & trap '' TERM; sleep 1000", 1));
 }
 
 TEST(Process, cuts_long_output_and_says_so) {

@@ -267,6 +267,7 @@ class AgentProposer final : public Proposer {
                         .timeout_s = settings_.session_s,
                         .output_limit_bytes = kMostLog,
                         .idle_priority = true,
+                        .own_processes = true,
                         .cancelled = [&] { return is_to_end(folder / "workspace"); },
                         .before_exec = room.hook()});
   }

@@ -122,13 +122,9 @@ int exit_code_of(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void close_all_but_standard() {
-  ::syscall(SYS_close_range, 3U, ~0U, 0U);
-}
-
 // The first process of the room: when it ends, the kernel kills the others.
 [[noreturn]] void keep_house(pid_t agent) {
-  close_all_but_standard();
+  ::syscall(SYS_close_range, 3U, ~0U, 0U);
   const int null = ::open("/dev/null", O_RDWR);
   for (int stream = 0; stream < 3; ++stream) ::dup2(null, stream);
   sigset_t child_ended;
@@ -161,28 +157,17 @@ bool become_agent() {
          ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
-// Three processes come of it: one outside that is waited for, the first inside, and the agent,
-// which alone returns (so does whoever fails).
+// Called by the first process of the room, which waits for the agent: that alone returns (so does
+// whoever fails).
 bool enter(const Plan& plan) {
+  if (::getpid() != 1) return false;  // ProcessRequest::own_processes was forgotten
   write_whole("/proc/self/oom_score_adj", "1000");
   const int network = plan.network ? 0 : CLONE_NEWNET;
-  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-                network) != 0)
-    return false;
+  if (::unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | network) != 0) return false;
   if (!write_whole("/proc/self/setgroups", "deny") ||
       !write_whole("/proc/self/uid_map", plan.user_map) ||
       !write_whole("/proc/self/gid_map", plan.group_map))
     return false;
-  const pid_t first = ::fork();
-  if (first < 0) return false;
-  if (first > 0) {
-    close_all_but_standard();
-    int status = 0;
-    while (::waitpid(first, &status, 0) < 0 && errno == EINTR) {
-    }
-    ::_exit(exit_code_of(status));
-  }
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (!furnish(plan)) return false;
   sigset_t child_ended;
   ::sigemptyset(&child_ended);
@@ -340,6 +325,7 @@ std::string why_no_agent_sandbox() {
                                   .folder = {},
                                   .environment = sandbox->environment(),
                                   .timeout_s = 20,
+                                  .own_processes = true,
                                   .before_exec = sandbox->hook()});
     if (!ran.ok()) why = ran.error().text();
     if (ran.ok() && ran->exit_code != 0) why = "a program does not run there";

@@ -39,8 +39,8 @@ class AgentSandbox {
   // Fails on a path that was granted and is not there.
   static Result<AgentSandbox> prepare(const AgentRoom& room);
 
-  // For ProcessRequest: the hook enters the room; when the process that it runs ends, or is killed,
-  // so is everything else in there.
+  // For ProcessRequest with own_processes: the hook enters the room. Nothing that was started in
+  // there outlives run_process.
   std::function<bool()> hook() const;
   std::vector<std::string> environment() const { return environment_; }
 

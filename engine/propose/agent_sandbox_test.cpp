@@ -43,6 +43,7 @@ class AgentSandboxTest : public testing::Test {
                                       .environment = sandbox->environment(),
                                       .timeout_s = timeout_s,
                                       .output_limit_bytes = 4096,
+                                      .own_processes = true,
                                       .before_exec = sandbox->hook()});
     EXPECT_TRUE(outcome.ok()) << outcome.error().text();
     return outcome.ok() ? *outcome : ProcessOutcome{};
@@ -116,7 +117,8 @@ TEST_F(AgentSandboxTest, GrantsArePathsByName) {
 }
 
 TEST_F(AgentSandboxTest, NothingOutlivesIt) {
-  const std::string mark = "98765.4321";  // seconds, on the command line of what is left behind
+  // Seconds, on the command line of what is left behind; not those of the same test elsewhere.
+  const std::string mark = "98765." + std::to_string(::getpid());
   EXPECT_EQ(run("setsid sleep " + mark + " & (sleep " + mark + " &) ; exit 0").exit_code, 0);
   EXPECT_FALSE(lives(mark));
   const ProcessOutcome hung = run("setsid sleep " + mark + " & trap '' TERM; sleep " + mark, 1);
