@@ -1,0 +1,989 @@
+// Householder QR of matrices that stay in the registers of a cluster: a warp owns sixteen columns,
+// four lanes each, and applies the pivots of the warps before it one by one as they are published
+// in shared memory, then makes its own. A dot product is finished by two exchanges.
+#include <cuda_fp16.h>
+#include <kbeam/candidate.h>
+
+#include <algorithm>
+#include <cstdint>
+
+KBEAM_KNOB(int, kStep, 2, 1, 2, 3, 4);      // panels between two cuts of the live rows
+KBEAM_KNOB(int, kMostRanks, 2, 1, 2, 3);    // blocks a matrix, if there are few
+KBEAM_KNOB(int, kCut, 6, 4, 6, 11);         // the same as kStep, while blocks of pivots are applied
+
+namespace {
+
+// Columns whose largest element lies outside are multiplied by a power of two, which is exact for
+// the reflectors and undone in R.
+constexpr float kScaleBelow = 0x1p-16f, kScaleAbove = 0x1p16f;
+// A sum of squares below this may have lost something to underflow; then the column is scaled
+// again and summed anew.
+constexpr float kTinySquare = 0x1p-90f;
+
+constexpr int kColumns = 16;  // of a panel, and rows of a chunk
+constexpr int kHeld = 12;     // chunks up to which a pivot is kept in registers
+// Factors of stored reflectors and of columns that meet them as halves; low halves keep their bits.
+constexpr float kRaise = 0x1p5f, kLower = 0x1p-5f;
+
+// --- instructions ---
+__device__ __forceinline__ std::uint32_t shared_address(const void* p) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+}
+__device__ __forceinline__ void barrier_init(std::uint64_t* barrier) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+}
+__device__ __forceinline__ void barrier_arrive(std::uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+__device__ __forceinline__ void barrier_expect(std::uint64_t* barrier, int bytes) {
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+}
+__device__ __forceinline__ bool barrier_done(std::uint64_t* barrier) {
+  std::uint32_t done;
+  asm volatile(
+      "{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0;"
+      " selp.u32 %0, 1, 0, p;}"
+      : "=r"(done)
+      : "r"(shared_address(barrier))
+      : "memory");
+  return done != 0;
+}
+__device__ __forceinline__ void barrier_wait(std::uint64_t* barrier) {
+  std::uint32_t done = 0;
+  while (!done)
+    asm volatile(
+        "{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;"
+        " selp.u32 %0, 1, 0, p;}"
+        : "=r"(done)
+        : "r"(shared_address(barrier))
+        : "memory");
+}
+// Writes to the same place in the shared memory of block `rank`, and counts the bytes on its
+// barrier.
+__device__ __forceinline__ void send(float4* place, float4 value, std::uint64_t* barrier,
+                                     int rank) {
+  std::uint32_t to, on;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(to)
+               : "r"(shared_address(place)), "r"(rank));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(on)
+               : "r"(shared_address(barrier)), "r"(rank));
+  asm volatile(
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::
+          "r"(to),
+      "r"(__float_as_uint(value.x)), "r"(__float_as_uint(value.y)), "r"(__float_as_uint(value.z)),
+      "r"(__float_as_uint(value.w)), "r"(on)
+      : "memory");
+}
+// Leaves `to` as it is where `really` does not hold.
+__device__ __forceinline__ void load_if(bool really, float (&to)[4], const float* from) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.u32 p, %5, 0; @p ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];}"
+      : "+f"(to[0]), "+f"(to[1]), "+f"(to[2]), "+f"(to[3])
+      : "r"(shared_address(from)), "r"(std::uint32_t{really})
+      : "memory");
+}
+__device__ __forceinline__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+}
+__device__ __forceinline__ void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+__device__ __forceinline__ int cluster_rank() {
+  int rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+__device__ __forceinline__ int cluster_size() {
+  int size;
+  asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+  return size;
+}
+// Over a warp; the result is known to be the same in all lanes.
+__device__ __forceinline__ std::uint32_t warp_most(std::uint32_t x) {
+  std::uint32_t most;
+  asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(x));
+  return most;
+}
+__device__ __forceinline__ float reciprocal(float x) {
+  float r;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+__device__ __forceinline__ float reciprocal_root(float x) {
+  float r;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+  return r;
+}
+// c += a b, 16 x 8 x 16, of halves. Kept in the order of the source.
+__device__ __forceinline__ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4],
+                                             std::uint32_t b0, std::uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7},"
+      " {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+// c += a b, 16 x 8 x 8, of numbers cut to 10 bits.
+__device__ __forceinline__ void multiply_add_tf32(float (&c)[4], const std::uint32_t (&a)[4],
+                                                  std::uint32_t b0, std::uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7},"
+      " {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+// Of 8 x 8 halves, two a lane.
+__device__ __forceinline__ std::uint32_t transpose(std::uint32_t pair) {
+  std::uint32_t turned;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned) : "r"(pair));
+  return turned;
+}
+__device__ __forceinline__ void load_matrices(std::uint32_t (&b)[4], const char* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+__device__ __forceinline__ void load_transposed(std::uint32_t (&b)[4], const char* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(b[0]), "=r"(b[1]), "=r"(b[2]), "=r"(b[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+__device__ __forceinline__ std::uint32_t to_halves(float x, float y) {
+  const __half2 pair = __floats2half2_rn(x, y);
+  return reinterpret_cast<const std::uint32_t&>(pair);
+}
+__device__ __forceinline__ float2 from_halves(std::uint32_t pair) {
+  return __half22float2(reinterpret_cast<const __half2&>(pair));
+}
+// Copies to shared memory and counts the bytes on the barrier.
+__device__ __forceinline__ void copy_bulk(void* to, const void* from, int bytes,
+                                          std::uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+// A select that stays one: between the registers of a lane a branch is dearer.
+__device__ __forceinline__ float select(bool first, float one, float other) {
+  float x;
+  asm("{.reg .pred p; setp.ne.u32 p, %3, 0; selp.f32 %0, %1, %2, p;}"
+      : "=f"(x)
+      : "f"(one), "f"(other), "r"(std::uint32_t{first}));
+  return x;
+}
+// --- end of instructions ---
+
+__device__ __forceinline__ float quad_sum(float x) {
+  x += __shfl_xor_sync(~0u, x, 1);
+  return x + __shfl_xor_sync(~0u, x, 2);
+}
+// The element of row `row` of a lane's own column; `four` are rows 4 (lane % 4) ...
+__device__ __forceinline__ float quad_row(const float (&four)[4], int row, int lane) {
+  const bool odd = row & 1;
+  const float low = select(odd, four[1], four[0]), high = select(odd, four[3], four[2]);
+  return __shfl_sync(~0u, select(row & 2, high, low), (lane & 28) | (row >> 2));
+}
+
+// The power of two that brings `most` near 1, and its inverse; both are normal numbers.
+struct Scale {
+  float to, back;
+};
+__device__ __forceinline__ Scale scale_for(float most) {
+  const int bits = static_cast<int>(__float_as_uint(most) >> 23);  // subnormals count as 0
+  const int exponent = min(126, max(-126, 127 - bits));
+  return {__uint_as_float((127 + exponent) << 23), __uint_as_float((127 - exponent) << 23)};
+}
+__device__ __forceinline__ bool needs_scale(float most) {
+  return most != 0 && (most < kScaleBelow || most > kScaleAbove) && most <= 0x1.fffffep127f;
+}
+
+// v = (1, gamma x); H = I - tau v v' takes (alpha, x) to (beta, 0). tau gamma = over_norm.
+struct Reflector {
+  float beta, tau, gamma, over_norm;
+};
+__device__ __forceinline__ Reflector make_reflector(float alpha, float square) {
+  const float size = fabsf(alpha), sum = fmaf(alpha, alpha, square);
+  const float root = reciprocal_root(sum), rough = sum * root;
+  const float near = reciprocal(size + rough);  // begun before the norm is exact
+  const float slip = fmaf(-rough, root, 1.0f);
+  const float norm = fmaf(0.5f * rough, slip, rough), inverse = fmaf(0.5f * root, slip, root);
+  const float gamma = fmaf(near, fmaf(-(size + norm), near, 1.0f), near);
+  return {-copysignf(norm, alpha), fmaf(size, inverse, 1.0f), copysignf(gamma, alpha),
+          copysignf(inverse, alpha)};
+}
+
+struct Remade {
+  Reflector r;
+  Scale scale;
+  float w;
+};
+
+// Numbers as two halves each.
+struct Halves {
+  std::uint32_t high[4], low[4];
+};
+// As the left operand of a product, 16 columns by the 16 rows of a chunk.
+__device__ __forceinline__ void split(std::uint32_t& high, std::uint32_t& low, float x, float y) {
+  high = to_halves(x, y);
+  const float2 back = from_halves(high);
+  low = to_halves(x - back.x, y - back.y);
+}
+__device__ __forceinline__ Halves split_chunk(const float (&one)[4], const float (&other)[4]) {
+  Halves h;
+  split(h.high[0], h.low[0], one[0], one[1]);
+  split(h.high[1], h.low[1], other[0], other[1]);
+  split(h.high[2], h.low[2], one[2], one[3]);
+  split(h.high[3], h.low[3], other[2], other[3]);
+  return h;
+}
+
+// Where a matrix's finished reflectors are kept for columns that are not on chip: panel p has its
+// T, and chunks of V as halves. Chunk k, the p-th and later ones, holds 16 rows of four pieces,
+// high, high, low, low; rows and pieces are permuted for load_matrices().
+constexpr int kChunkBytes = 1024, kTriangleBytes = 1024;
+__host__ __device__ constexpr int kept_bytes(int chunks) {
+  return kTriangleBytes + chunks * kChunkBytes;
+}
+__device__ __forceinline__ int piece_place(int row, int piece) {
+  return row * 64 + (piece ^ (row >> 1 & 3)) * 16;
+}
+
+struct Shape {
+  int m, n;
+  int reflectors;
+  int stride;           // of columns
+  int taus;             // of a matrix
+  std::int64_t matrix;  // elements from one to the next
+  int warps;            // of a block
+  int blocks;           // of stored reflectors
+};
+
+// A published pivot: gamma, tau gamma, two unused; then w = (0 .., alpha - beta, x), in chunks.
+__host__ __device__ constexpr int slot_floats(int live) {
+  return 4 + kColumns * live;
+}
+// Chunks that panel `panel` works on.
+__host__ __device__ constexpr int live_chunks(int chunks, int panel) {
+  return chunks - panel / kStep * kStep;
+}
+__host__ __device__ constexpr int slot_place(int chunks, int panel) {
+  int place = 0;
+  for (int p = 0; p < panel; p += kStep) {
+    const int panels = panel - p < kStep ? panel - p : kStep;
+    place += panels * kColumns * slot_floats(live_chunks(chunks, p));
+  }
+  return place;
+}
+
+// Chunk k of a warp is rows 16 (panel + k) ..; set s of a lane is column 8 s + lane / 4, and its
+// four registers of a chunk are rows 4 (lane % 4) ...
+template <int kChunks, bool kAligned, bool kKeep>
+struct PanelWarp {
+  static constexpr bool kHold = kChunks <= kHeld;
+  float a[2][kChunks][4];
+  float x[kHold ? kChunks : 1][4];
+  float back[2], tau[2], diagonal[2], gamma[2], lift[2];
+  float* slots;
+  std::uint64_t* bars;
+  const float* from;
+  float* to;
+  float* taus;
+  char* kept;
+  int m, n, stride, reflectors;
+  int lane, mine, rank, ranks;
+
+  __device__ __forceinline__ int column(int s) const {
+    return mine * kColumns + 8 * s + lane / 4;
+  }
+  __device__ __forceinline__ int row_in_chunk() const {
+    return lane % 4 * 4;
+  }
+
+  __device__ __forceinline__ void load() {
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      const float* p = from + column(s) * stride + row_in_chunk();
+      const int rows = column(s) < n ? m - row_in_chunk() : 0;
+#pragma unroll
+      for (int k = 0; k < kChunks; ++k) {
+        if constexpr (kAligned) {
+          float4 four = make_float4(0, 0, 0, 0);
+          if (k * kColumns < rows) four = *reinterpret_cast<const float4*>(p + k * kColumns);
+          a[s][k][0] = four.x, a[s][k][1] = four.y, a[s][k][2] = four.z, a[s][k][3] = four.w;
+        } else {
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            a[s][k][i] = k * kColumns + i < rows ? p[k * kColumns + i] : 0.0f;
+        }
+      }
+    }
+  }
+  __device__ __forceinline__ void bring_in_range() {
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      Scale scale{1, 1};
+      const float largest = most(s);
+      if (needs_scale(largest)) scale = scale_for(largest);
+      back[s] = scale.back;
+      multiply(s, scale.to);
+    }
+  }
+
+  // Near 2^5, for halves.
+  __device__ __forceinline__ void raise() {
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      const Scale scale = scale_for(most(s));
+      back[s] = scale.back * kLower;
+      multiply(s, scale.to);
+      multiply(s, kRaise);
+    }
+  }
+  __device__ __forceinline__ float most(int s) const {
+    float most = 0;
+#pragma unroll
+    for (int k = 0; k < kChunks; ++k)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) most = fmaxf(most, fabsf(a[s][k][i]));
+    most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
+    return fmaxf(most, __shfl_xor_sync(~0u, most, 2));
+  }
+  __device__ __forceinline__ void multiply(int s, float factor) {
+#pragma unroll
+    for (int k = 0; k < kChunks; ++k)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) a[s][k][i] *= factor;
+  }
+
+  // Rows of a lane in chunk k of set s, as they are in H.
+  __device__ __forceinline__ void store(int s, int row, const float (&four)[4]) const {
+    if (column(s) >= n) return;
+    float* p = to + column(s) * stride + row;
+    if constexpr (kAligned) {
+      if (row < m) *reinterpret_cast<float4*>(p) = make_float4(four[0], four[1], four[2], four[3]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        if (row + i < m) p[i] = four[i];
+    }
+  }
+  // Rows that no later pivot reaches: those of R.
+  __device__ __forceinline__ void emit_finished(int panel, int k) const {
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      float four[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) four[i] = a[s][k][i] * back[s];
+      store(s, (panel + k) * kColumns + row_in_chunk(), four);
+    }
+  }
+  template <int kLive>
+  __device__ __forceinline__ void emit_own(int panel) {
+    float products[2][4] = {};
+    bool factored[2];
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      factored[s] = column(s) < reflectors;
+      if (!factored[s]) lift[s] = back[s], gamma[s] = 1, tau[s] = 0;
+      if (factored[s] && lane % 4 == 0) taus[column(s)] = tau[s];
+    }
+#pragma unroll
+    for (int k = 0; k < kLive; ++k) {
+      float v[2][4];
+#pragma unroll
+      for (int s = 0; s < 2; ++s) {
+        float four[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          four[i] = v[s][i] = a[s][k][i] * lift[s] * gamma[s];
+          if (!factored[s]) v[s][i] = 0;
+          if (k > 0) continue;
+          const int below = row_in_chunk() + i - 8 * s - lane / 4;
+          if (below < 0) four[i] = a[s][k][i] * back[s], v[s][i] = 0;
+          if (below == 0 && factored[s]) four[i] = diagonal[s] * back[s], v[s][i] = 1;
+        }
+        store(s, (panel + k) * kColumns + row_in_chunk(), four);
+      }
+      // Rows are cut only every kStep panels.
+      if (kKeep && (k + kStep <= kLive || panel + k < kChunks)) keep(panel, panel + k, v, products);
+    }
+    if constexpr (kKeep) keep_triangle(panel, products);
+  }
+
+  // A chunk of my reflectors; and adds to the products of each with each.
+  __device__ __forceinline__ void keep(int panel, int chunk, float (&v)[2][4],
+                                       float (&products)[2][4]) const {
+#pragma unroll
+    for (int s = 0; s < 2; ++s)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) v[s][i] *= kRaise;
+    const Halves h = split_chunk(v[0], v[1]);
+    char* to = kept + panel * kept_bytes(kChunks) + kTriangleBytes + chunk * kChunkBytes;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int row = i / 2 * 8 + lane / 4, in_piece = lane % 4 * 4;
+      *reinterpret_cast<std::uint32_t*>(to + piece_place(row, i % 2) + in_piece) =
+          transpose(h.high[i]);
+      *reinterpret_cast<std::uint32_t*>(to + piece_place(row, 2 + i % 2) + in_piece) =
+          transpose(h.low[i]);
+    }
+#pragma unroll
+    for (int t = 0; t < 2; ++t) {
+      multiply_add(products[t], h.high, h.high[t], h.high[2 + t]);
+      multiply_add(products[t], h.high, h.low[t], h.low[2 + t]);
+      multiply_add(products[t], h.low, h.high[t], h.high[2 + t]);
+    }
+  }
+  // T of H1 H2 .. = I - V T V', column after column, a lane a row; stored by columns.
+  __device__ __noinline__ void keep_triangle(int panel, const float (&products)[2][4]) const {
+    float* to = reinterpret_cast<float*>(kept + panel * kept_bytes(kChunks));
+    float row[kColumns];
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j) {
+      float sum = 0;
+#pragma unroll
+      for (int k = 0; k < j; ++k)
+        sum = fmaf(row[k],
+                   __shfl_sync(~0u, products[k / 8][j / 8 * 2 + k % 2], j % 8 * 4 + k % 8 / 2),
+                   sum);
+      const float t = __shfl_sync(~0u, tau[j / 8], j % 8 * 4);
+      row[j] = lane > j ? 0.0f : lane == j ? t : -t * sum * (kLower * kLower);
+      if (lane < kColumns) to[j * kColumns + lane] = row[j] * (kLower * kLower);
+    }
+  }
+
+  template <int kLive>
+  __device__ __forceinline__ void load_pivot(const float* slot) {
+    if constexpr (kHold) {
+#pragma unroll
+      for (int k = 0; k < kLive; ++k) read(x[k], slot, k);
+    }
+  }
+  __device__ __forceinline__ void read(float (&four)[4], const float* slot, int k) const {
+    const float4 v = *reinterpret_cast<const float4*>(slot + 4 + k * kColumns + row_in_chunk());
+    four[0] = v.x, four[1] = v.y, four[2] = v.z, four[3] = v.w;
+  }
+  // Chunk k of the pivot: as held, or from its slot.
+  __device__ __forceinline__ void pivot_chunk(float (&four)[4], const float* slot, int k) const {
+    if constexpr (kHold) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) four[i] = x[k][i];
+    } else {
+      read(four, slot, k);
+    }
+  }
+  template <int kLive, int kFirst>
+  __device__ __forceinline__ void dots(const float* slot, float (&d)[2]) const {
+    float part[2][2] = {};
+#pragma unroll
+    for (int k = 0; k < kLive; ++k) {
+      float p[4];
+      pivot_chunk(p, slot, k);
+#pragma unroll
+      for (int s = kFirst; s < 2; ++s)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) part[s][i % 2] = fmaf(p[i], a[s][k][i], part[s][i % 2]);
+    }
+#pragma unroll
+    for (int s = kFirst; s < 2; ++s) d[s] = part[s][0] + part[s][1];
+  }
+
+  // Applies the pivots of another warp's panel.
+  template <int kLive>
+  __device__ __forceinline__ void follow(int panel, int count) {
+    const float* slot = slots + slot_place(kChunks, panel);
+    std::uint64_t* bar = bars + panel * kColumns;
+    barrier_wait(bar);
+    load_pivot<kLive>(slot);
+#pragma unroll 1
+    for (int c = 0; c < count; ++c) {
+      const float2 factors = *reinterpret_cast<const float2*>(slot);
+      float d[2];
+      dots<kLive, 0>(slot, d);
+      d[0] = quad_sum(d[0]);
+      d[1] = quad_sum(d[1]);
+      const float* next = slot + slot_floats(kLive);
+      const bool ready = c + 1 < count && barrier_done(bar + c + 1);
+#pragma unroll
+      for (int s = 0; s < 2; ++s) d[s] = -factors.y * d[s] * factors.x;
+#pragma unroll
+      for (int k = 0; k < kLive; ++k) {
+        float p[4];
+        pivot_chunk(p, slot, k);
+#pragma unroll
+        for (int s = 0; s < 2; ++s)
+#pragma unroll
+          for (int i = 0; i < 4; ++i) a[s][k][i] = fmaf(d[s], p[i], a[s][k][i]);
+        if constexpr (kHold) load_if(ready, x[k], next + 4 + k * kColumns + row_in_chunk());
+      }
+      slot = next;
+      if (!ready && c + 1 < count) {
+        barrier_wait(bar + c + 1);
+        load_pivot<kLive>(slot);
+      }
+    }
+  }
+
+  // Column c of my panel, below its diagonal, as the next pivot.
+  template <int kLive, int kHalf>
+  __device__ __forceinline__ void publish(float* slot, int c) const {
+    if (lane / 4 != c % 8) return;
+#pragma unroll
+    for (int k = 0; k < kLive; ++k) {
+      float four[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        four[i] = k > 0 || row_in_chunk() + i > c ? a[kHalf][k][i] : 0.0f;
+      *reinterpret_cast<float4*>(slot + 4 + k * kColumns + row_in_chunk()) =
+          make_float4(four[0], four[1], four[2], four[3]);
+    }
+  }
+  // A pivot whose squares underflow, or of zeros: its slot is scaled, and its reflector made anew.
+  template <int kLive>
+  __device__ __noinline__ static Remade remake(float* slot, float alpha, int lane) {
+    float most = 0, sum = 0;
+    for (int i = 4 + lane; i < slot_floats(kLive); i += 32) most = fmaxf(most, fabsf(slot[i]));
+    most = __uint_as_float(warp_most(__float_as_uint(most)));
+    const Scale scale = scale_for(fmaxf(most, fabsf(alpha)));
+    alpha *= scale.to;
+    for (int i = 4 + lane; i < slot_floats(kLive); i += 32) {
+      slot[i] *= scale.to;
+      sum = fmaf(slot[i], slot[i], sum);
+    }
+    for (int level = 16; level > 0; level >>= 1) sum += __shfl_xor_sync(~0u, sum, level);
+    __syncwarp();
+    Reflector r = make_reflector(alpha, sum);
+    if (most == 0) r = {alpha, 0, 0, 0};
+    return {r, scale, alpha - r.beta};
+  }
+
+  // Columns 8 kHalf .. 8 kHalf + 7 of my panel, each applied to those after it.
+  template <int kLive, int kHalf>
+  __device__ __forceinline__ void factor_half(int panel, int count) {
+    const int end = min(8 * kHalf + 8, count);
+    int c = 8 * kHalf;
+    if (c >= end) return;
+    float* slot = slots + slot_place(kChunks, panel) + c * slot_floats(kLive);
+    float part[2] = {};
+#pragma unroll
+    for (int k = 0; k < kLive; ++k)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float v = k > 0 || row_in_chunk() + i > c ? a[kHalf][k][i] : 0.0f;
+        part[i % 2] = fmaf(v, v, part[i % 2]);
+      }
+    publish<kLive, kHalf>(slot, c);
+#pragma unroll 1
+    for (; c < end; ++c) {
+      std::uint64_t* bar = bars + panel * kColumns + c;
+      const int group = c % 8;
+      __syncwarp();
+      load_pivot<kLive>(slot);
+      const float square = quad_sum(part[0] + part[1]);
+      float top[2], d[2];
+#pragma unroll
+      for (int s = kHalf; s < 2; ++s) top[s] = quad_row(a[s][0], c, lane);
+      const float alpha = top[kHalf];
+      Reflector r = make_reflector(alpha, square);
+      if (square < kTinySquare) r.over_norm = 0;
+      dots<kLive, kHalf>(slot, d);
+#pragma unroll
+      for (int s = kHalf; s < 2; ++s) d[s] = quad_sum(d[s]);
+      float w = __shfl_sync(~0u, alpha - r.beta, 4 * group);
+      float over_norm = __shfl_sync(~0u, r.over_norm, 4 * group);
+      float gamma_now = __shfl_sync(~0u, r.gamma, 4 * group);
+      float lift_now = 1, undo = 1;
+      if (__builtin_expect(over_norm == 0, 0)) {
+        const Remade again = remake<kLive>(slot, __shfl_sync(~0u, alpha, 4 * group), lane);
+        r = again.r;
+        lift_now = again.scale.to;
+        undo = again.scale.back;
+        w = again.w;
+        over_norm = r.over_norm;
+        gamma_now = r.gamma;
+        load_pivot<kLive>(slot);
+        dots<kLive, kHalf>(slot, d);
+#pragma unroll
+        for (int s = kHalf; s < 2; ++s) d[s] = quad_sum(d[s]);
+      }
+      if (lane == 0) {
+        slot[4 + c] = w;
+        *reinterpret_cast<float2*>(slot) = make_float2(gamma_now, over_norm);
+      }
+      __syncwarp();
+      if (lane == 0) barrier_arrive(bar);
+      if constexpr (kHold) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          if (row_in_chunk() + i == c) x[0][i] = w;
+      }
+#pragma unroll 1
+      for (int peer = rank + 1; lane < 4 && peer < ranks; ++peer) {
+#pragma unroll
+        for (int k = 0; k < kLive; ++k) {
+          float p[4];
+          pivot_chunk(p, slot, k);
+          send(reinterpret_cast<float4*>(slot + 4 + k * kColumns + row_in_chunk()),
+               make_float4(p[0], p[1], p[2], p[3]), bar, peer);
+        }
+        if (lane == 0)
+          send(reinterpret_cast<float4*>(slot), make_float4(gamma_now, over_norm, 0, 0), bar, peer);
+      }
+      if (lane / 4 == group) {
+        tau[kHalf] = r.tau;
+        diagonal[kHalf] = r.beta * undo;
+        gamma[kHalf] = gamma_now;
+        lift[kHalf] = lift_now;
+      }
+      float u[2];
+#pragma unroll
+      for (int s = kHalf; s < 2; ++s) u[s] = -over_norm * fmaf(w, top[s], d[s]) * gamma_now;
+      if (lane / 4 <= group) u[kHalf] = 0;
+      part[0] = part[1] = 0;
+#pragma unroll
+      for (int k = 0; k < kLive; ++k) {
+        float p[4];
+        pivot_chunk(p, slot, k);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          float& e = a[kHalf][k][i];
+          e = fmaf(u[kHalf], p[i], e);
+          const float v = k > 0 || row_in_chunk() + i > c + 1 ? e : 0.0f;
+          part[i % 2] = fmaf(v, v, part[i % 2]);
+        }
+      }
+      if (c + 1 < end) publish<kLive, kHalf>(slot + slot_floats(kLive), c + 1);
+      if constexpr (kHalf == 0) {
+#pragma unroll
+        for (int k = 0; k < kLive; ++k) {
+          float p[4];
+          pivot_chunk(p, slot, k);
+#pragma unroll
+          for (int i = 0; i < 4; ++i) a[1][k][i] = fmaf(u[1], p[i], a[1][k][i]);
+        }
+      }
+      slot += slot_floats(kLive);
+    }
+  }
+
+  template <int kLive>
+  __device__ __forceinline__ void run(int panel) {
+#pragma unroll 1
+    for (int left = kStep; left > 0; --left) {
+      const int count = min(kColumns, reflectors - panel * kColumns);
+      const bool is_mine = panel == mine;
+      if (is_mine) {
+        factor_half<kLive, 0>(panel, count);
+        factor_half<kLive, 1>(panel, count);
+        emit_own<kLive>(panel);
+        return;
+      }
+      follow<kLive>(panel, count);
+      if ((panel + 1) * kColumns >= reflectors) {
+#pragma unroll
+        for (int k = 0; k < kLive; ++k) emit_finished(panel, k);
+        return;
+      }
+      emit_finished(panel, 0);
+#pragma unroll
+      for (int s = 0; s < 2; ++s)
+#pragma unroll
+        for (int k = 0; k < kLive; ++k)
+#pragma unroll
+          for (int i = 0; i < 4; ++i) a[s][k][i] = k + 1 < kLive ? a[s][k + 1][i] : 0.0f;
+      ++panel;
+    }
+    if constexpr (kLive > kStep) run<kLive - kStep>(panel);
+  }
+};
+
+// Factors the matrices, a cluster each.
+template <int kChunks, int kThreads, bool kAligned, bool kKeep>
+__global__ void __launch_bounds__(kThreads, 1)
+    factor_columns(const float* a, float* h, float* tau, char* kept, Shape shape) {
+  extern __shared__ float4 shared_memory[];
+  PanelWarp<kChunks, kAligned, kKeep> w;
+  w.rank = cluster_rank(), w.ranks = cluster_size();
+  const std::int64_t matrix = blockIdx.x / w.ranks;
+  w.from = a + matrix * shape.matrix;
+  w.to = h + matrix * shape.matrix;
+  w.taus = tau + matrix * shape.taus;
+  w.kept = kept + matrix * (shape.blocks * kept_bytes(kChunks));
+  w.m = shape.m, w.n = shape.n, w.stride = shape.stride, w.reflectors = shape.reflectors;
+  w.lane = threadIdx.x % 32;
+  const int first_here = w.rank * shape.warps;
+  w.mine = first_here + static_cast<int>(warp_most(threadIdx.x / 32));
+  w.load();
+  w.bars = reinterpret_cast<std::uint64_t*>(shared_memory);
+  w.slots = reinterpret_cast<float*>(w.bars + (shape.reflectors + 1) / 2 * 2);
+  for (int i = threadIdx.x; i < shape.reflectors; i += blockDim.x) {
+    barrier_init(&w.bars[i]);
+    if (i < first_here * kColumns)
+      barrier_expect(&w.bars[i], 4 * slot_floats(live_chunks(kChunks, i / kColumns)));
+  }
+  fence_barrier_init();
+  cluster_sync();
+  w.bring_in_range();
+  w.template run<kChunks>(0);
+}
+
+// --- kept reflectors meet the columns that were not on chip ---
+
+// Chunks of V of block `block`; those above it are zeros.
+__host__ __device__ constexpr int kept_chunks(int chunks, int block) {
+  return chunks - block / kCut * kCut;
+}
+__host__ __device__ constexpr int kept_place(int chunks, int block) {
+  int place = 0;
+  for (int b = 0; b < block; ++b) place += kept_chunks(chunks, b) * kChunkBytes;
+  return place;
+}
+
+template <int kChunks, bool kAligned>
+struct BlockWarp : PanelWarp<kChunks, kAligned, false> {
+  using Base = PanelWarp<kChunks, kAligned, false>;
+  using Base::a;
+  using Base::lane;
+  const char* stored;  // V in shared memory
+  int blocks;
+
+  // kFirst: the first chunk that the block and its neighbours work on.
+  template <int kFirst>
+  __device__ __forceinline__ void meet(int block) {
+    const char* v = stored + kept_place(kChunks, block);
+    const auto* t = reinterpret_cast<const float2*>(Base::kept + block * kept_bytes(kChunks));
+    float2 triangle[2][2];
+#pragma unroll
+    for (int n = 0; n < 2; ++n)
+#pragma unroll
+      for (int k = 0; k < 2; ++k)
+        triangle[n][k] = t[(n * 8 + lane / 4) * 8 + k * 4 + lane % 4];
+    barrier_wait(Base::bars + block);
+    float sums[3][2][4] = {};
+    const char* columns = v + piece_place(lane % 16, lane / 16);
+#pragma unroll
+    for (int k = kFirst; k < kChunks; ++k) {
+      std::uint32_t high[4], low[4];
+      load_transposed(high, columns + (k - kFirst) * kChunkBytes);
+      load_transposed(low, v + (k - kFirst) * kChunkBytes + piece_place(lane % 16, lane / 16 + 2));
+      const Halves p = split_chunk(a[0][k], a[1][k]);
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        multiply_add(sums[0][n], p.high, high[2 * n], high[2 * n + 1]);
+        multiply_add(sums[1][n], p.high, low[2 * n], low[2 * n + 1]);
+        multiply_add(sums[2][n], p.low, high[2 * n], high[2 * n + 1]);
+      }
+    }
+    float w[2][4] = {};
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      float sum[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) sum[i] = sums[0][k][i] + (sums[1][k][i] + sums[2][k][i]);
+      std::uint32_t high[4], low[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) cut(high[i], low[i], sum[i % 2 * 2 + i / 2]);
+#pragma unroll
+      for (int n = 0; n < 2; ++n) {
+        std::uint32_t h0, l0, h1, l1;
+        cut(h0, l0, triangle[n][k].x);
+        cut(h1, l1, triangle[n][k].y);
+        multiply_add_tf32(w[n], high, h0, h1);
+        multiply_add_tf32(w[n], high, l0, l1);
+        multiply_add_tf32(w[n], low, h0, h1);
+        multiply_add_tf32(w[n], low, l0, l1);
+      }
+    }
+    Halves y;
+    split(y.high[0], y.low[0], w[0][0], w[0][1]);
+    split(y.high[1], y.low[1], w[0][2], w[0][3]);
+    split(y.high[2], y.low[2], w[1][0], w[1][1]);
+    split(y.high[3], y.low[3], w[1][2], w[1][3]);
+    const int row = lane / 16 * 8 + lane % 8, piece = lane / 8 % 2;
+#pragma unroll
+    for (int k = kFirst; k < kChunks; ++k) {
+      std::uint32_t high[4], low[4];
+      load_matrices(high, v + (k - kFirst) * kChunkBytes + piece_place(row, piece));
+      load_matrices(low, v + (k - kFirst) * kChunkBytes + piece_place(row, piece + 2));
+      float change[2][4] = {};
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        multiply_add(change[half], y.low, high[2 * half], high[2 * half + 1]);
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        multiply_add(change[half], y.high, low[2 * half], low[2 * half + 1]);
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        multiply_add(change[half], y.high, high[2 * half], high[2 * half + 1]);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        a[0][k][i] -= change[i / 2][i % 2];
+        a[1][k][i] -= change[i / 2][2 + i % 2];
+      }
+    }
+  }
+  __device__ __forceinline__ static void cut(std::uint32_t& high, std::uint32_t& low, float x) {
+    high = __float_as_uint(x) & 0xffffe000u;
+    low = __float_as_uint(x - __uint_as_float(high));
+  }
+  template <int kFirst>
+  __device__ __forceinline__ void meet_from(int block) {
+#pragma unroll 1
+    for (int end = min(blocks, kFirst + kCut); block < end; ++block) meet<kFirst>(block);
+    if constexpr (kFirst + kCut < kChunks) {
+      if (block < blocks) meet_from<kFirst + kCut>(block);
+    }
+  }
+};
+
+constexpr int kBlockWarps = 4;
+
+template <int kChunks, bool kAligned>
+__global__ void __launch_bounds__(32 * kBlockWarps, 1)
+    apply_columns(const float* a, float* h, char* kept, Shape shape) {
+  extern __shared__ float4 shared_memory[];
+  BlockWarp<kChunks, kAligned> w;
+  const int groups = (shape.n + kBlockWarps * kColumns - 1) / (kBlockWarps * kColumns);
+  const std::int64_t matrix = blockIdx.x / groups;
+  w.from = a + matrix * shape.matrix;
+  w.to = h + matrix * shape.matrix;
+  w.kept = kept + matrix * (shape.blocks * kept_bytes(kChunks));
+  w.m = shape.m, w.n = shape.n, w.stride = shape.stride;
+  w.blocks = shape.blocks;
+  w.lane = threadIdx.x % 32;
+  w.mine = blockIdx.x % groups * kBlockWarps + static_cast<int>(warp_most(threadIdx.x / 32));
+  w.bars = reinterpret_cast<std::uint64_t*>(shared_memory);
+  char* stored = reinterpret_cast<char*>(w.bars + (shape.blocks + 15) / 16 * 16);
+  w.stored = stored;
+  if (threadIdx.x == 0) {
+    for (int b = 0; b < shape.blocks; ++b) barrier_init(w.bars + b);
+    fence_barrier_init();
+    for (int b = 0; b < shape.blocks; ++b) {
+      const int bytes = (kChunks - b) * kChunkBytes;
+      barrier_expect(w.bars + b, bytes);
+      copy_bulk(stored + kept_place(kChunks, b) + b % kCut * kChunkBytes,
+                w.kept + b * kept_bytes(kChunks) + kTriangleBytes + b * kChunkBytes, bytes,
+                w.bars + b);
+    }
+  }
+  w.load();
+  for (int b = 0; b < shape.blocks; ++b)
+    for (int i = threadIdx.x; i < b % kCut * (kChunkBytes / 16); i += blockDim.x)
+      reinterpret_cast<float4*>(stored + kept_place(kChunks, b))[i] = make_float4(0, 0, 0, 0);
+  w.raise();
+  __syncthreads();
+  w.template meet_from<0>(0);
+#pragma unroll
+  for (int k = 0; k < kChunks; ++k) w.emit_finished(0, k);
+}
+
+// --- the plan ---
+
+struct Job {
+  kbeam::Plan& plan;
+  kbeam::DeviceTensor<const float> a;
+  kbeam::DeviceTensor<float> h, tau;
+  int batch, m, n;
+};
+// A part of the matrices, from row and column `first` on.
+struct Part {
+  kbeam::DevicePointer<const float> a;
+  kbeam::DevicePointer<float> h, tau;
+  int m, n;
+};
+
+// Warps of a block that leave a thread the registers it needs.
+template <int kChunks>
+constexpr int kMostWarps = kChunks <= kHeld ? 11 : 8;
+
+template <int kChunks, bool kKeep>
+auto* choose_kernel(bool aligned, int warps) {
+  if (!aligned) return factor_columns<kChunks, 32 * kMostWarps<kChunks>, false, kKeep>;
+  if (warps > 8) return factor_columns<kChunks, 32 * kMostWarps<kChunks>, true, kKeep>;
+  return factor_columns<kChunks, 32 * 8, true, kKeep>;
+}
+
+// Factors the first `columns` columns, and takes them to the others. Returns the reflectors made.
+template <int kChunks>
+int plan_part(Job& job, const Part& part, int columns) {
+  const int panels = (columns + kColumns - 1) / kColumns;
+  const bool rest = columns < part.n, aligned = job.m % 4 == 0;
+  int ranks = (panels + kMostWarps<kChunks> - 1) / kMostWarps<kChunks>;
+  while (ranks < kMostRanks && job.batch * (ranks + 1) <= job.plan.device().multiprocessors &&
+         panels >= 2 * (ranks + 1))
+    ++ranks;
+  const int own = (panels + ranks - 1) / ranks;
+  ranks = (panels + own - 1) / own;
+  Shape shape{part.m, columns};
+  shape.reflectors = std::min(part.m, columns);
+  shape.stride = job.m;
+  shape.taus = std::min(job.m, job.n);
+  shape.matrix = std::int64_t{job.m} * job.n;
+  shape.warps = own;
+  shape.blocks = (shape.reflectors + kColumns - 1) / kColumns;
+  auto kept = job.plan.scratch<char>(
+      rest ? std::int64_t{job.batch} * shape.blocks * kept_bytes(kChunks) : 16);
+  job.plan.launch(
+      rest ? choose_kernel<kChunks, true>(aligned, own) : choose_kernel<kChunks, false>(aligned, own),
+      {.grid = job.batch * ranks,
+       .block = 32 * own,
+       .cluster = {ranks, 1},
+       .shared_bytes = (shape.reflectors + 1) / 2 * 16 + 4 * slot_place(kChunks, shape.blocks)},
+      part.a, part.h, part.tau, kept, shape);
+  if (rest) {
+    shape.n = part.n - columns;
+    const int groups = (shape.n + kBlockWarps * kColumns - 1) / (kBlockWarps * kColumns);
+    const std::int64_t on = std::int64_t{columns} * job.m;
+    job.plan.launch(aligned ? apply_columns<kChunks, true> : apply_columns<kChunks, false>,
+                    {.grid = job.batch * groups,
+                     .block = 32 * kBlockWarps,
+                     .shared_bytes = (shape.blocks + 15) / 16 * 128 +
+                                     kept_place(kChunks, shape.blocks)},
+                    part.a + on, part.h + on, kept, shape);
+  }
+  return shape.reflectors;
+}
+
+constexpr int kChip = 176;  // columns that one cluster factors, at most twice as many rows
+
+void plan_parts(Job& job) {
+  Part part{job.a, job.h, job.tau, job.m, job.n};
+  while (part.m > 0 && part.n > 0) {
+    int done;
+    if (part.m <= kChip) {
+      done = plan_part<11>(job, part, std::min(part.n, kChip));
+    } else {
+      // No more than leaves a square for the next part.
+      const int columns = std::max(part.m, part.n) <= 2 * kChip
+                              ? (std::max(part.m, part.n) - kChip + kColumns - 1) / kColumns * kColumns
+                              : kChip;
+      done = plan_part<22>(job, part, std::min(columns, part.n));
+    }
+    const std::int64_t on = std::int64_t{done} * job.m + done;
+    part = {part.h + on, part.h + on, part.tau + done, part.m - done, part.n - done};
+  }
+}
+
+}  // namespace
+
+KBEAM_PLAN(plan, args) {
+  Job job{plan, args.input<float>("A"), args.output<float>("H"), args.output<float>("tau"), 0, 0,
+          0};
+  job.batch = static_cast<int>(job.a.dim(0));
+  job.m = static_cast<int>(job.a.dim(1));
+  job.n = static_cast<int>(job.a.dim(2));
+  if (job.m > 2 * kChip)
+    plan.not_supported("columns of more than 352 rows do not fit on chip here");
+  else
+    plan_parts(job);
+}
