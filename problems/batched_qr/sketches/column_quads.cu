@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-KBEAM_KNOB(int, kStep, 2, 1, 2, 3, 4);      // panels between two cuts of the live rows
+KBEAM_KNOB(int, kStep, 2, 1, 2, 3, 4);      // chunks of rows that are left out together
 KBEAM_KNOB(int, kMostRanks, 2, 1, 2, 3);    // blocks a matrix, if there are few
 KBEAM_KNOB(int, kCut, 6, 4, 6, 11);         // the same as kStep, while blocks of pivots are applied
 
@@ -62,9 +62,9 @@ __device__ __forceinline__ void barrier_wait(std::uint64_t* barrier) {
         : "r"(shared_address(barrier))
         : "memory");
 }
-// Writes to the same place in the shared memory of block `rank`, and counts the bytes on its
-// barrier.
-__device__ __forceinline__ void send(float4* place, float4 value, std::uint64_t* barrier,
+// Copies to the same place in the shared memory of block `rank`, and counts the bytes on its
+// barrier. What is copied was written by lanes that have called fence_copies() since.
+__device__ __forceinline__ void send(const float* place, int bytes, std::uint64_t* barrier,
                                      int rank) {
   std::uint32_t to, on;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
@@ -74,19 +74,31 @@ __device__ __forceinline__ void send(float4* place, float4 value, std::uint64_t*
                : "=r"(on)
                : "r"(shared_address(barrier)), "r"(rank));
   asm volatile(
-      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::
-          "r"(to),
-      "r"(__float_as_uint(value.x)), "r"(__float_as_uint(value.y)), "r"(__float_as_uint(value.z)),
-      "r"(__float_as_uint(value.w)), "r"(on)
+      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+      "[%3];" ::"r"(to),
+      "r"(shared_address(place)), "r"(bytes), "r"(on)
       : "memory");
 }
+__device__ __forceinline__ void fence_copies() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 // Leaves `to` as it is where `really` does not hold.
-__device__ __forceinline__ void load_if(bool really, float (&to)[4], const float* from) {
+// Places are `offset` floats on, which the instruction adds.
+__device__ __forceinline__ void load_if(bool really, float (&to)[4], const float* from,
+                                        int offset) {
   asm volatile(
       "{.reg .pred p; setp.ne.u32 p, %5, 0; @p ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];}"
       : "+f"(to[0]), "+f"(to[1]), "+f"(to[2]), "+f"(to[3])
-      : "r"(shared_address(from)), "r"(std::uint32_t{really})
+      : "r"(shared_address(from) + 4 * offset), "r"(std::uint32_t{really})
       : "memory");
+}
+__device__ __forceinline__ void store_if(bool really, float* to, int offset,
+                                         const float (&from)[4]) {
+  asm volatile("{.reg .pred p; setp.ne.u32 p, %5, 0; @p st.shared.v4.f32 [%4], {%0, %1, %2, %3};}"
+               :
+               : "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3]),
+                 "r"(shared_address(to) + 4 * offset), "r"(std::uint32_t{really})
+               : "memory");
 }
 __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
@@ -172,6 +184,10 @@ __device__ __forceinline__ void copy_bulk(void* to, const void* from, int bytes,
           "r"(shared_address(to)),
       "l"(from), "r"(bytes), "r"(shared_address(barrier))
       : "memory");
+}
+// A move in its place: moves that may change places need registers for both sides of all.
+__device__ __forceinline__ void move(float& to, float from) {
+  asm volatile("mov.b32 %0, %1;" : "=f"(to) : "f"(from));
 }
 // A select that stays one: between the registers of a lane a branch is dearer.
 __device__ __forceinline__ float select(bool first, float one, float other) {
@@ -274,15 +290,17 @@ __host__ __device__ constexpr int slot_floats(int live) {
 }
 // Chunks that panel `panel` works on.
 __host__ __device__ constexpr int live_chunks(int chunks, int panel) {
-  return chunks - panel / kStep * kStep;
+  const int whole = (chunks - panel + kStep - 1) / kStep * kStep;
+  return whole < chunks ? whole : chunks;
 }
 __host__ __device__ constexpr int slot_place(int chunks, int panel) {
-  int place = 0;
-  for (int p = 0; p < panel; p += kStep) {
-    const int panels = panel - p < kStep ? panel - p : kStep;
-    place += panels * kColumns * slot_floats(live_chunks(chunks, p));
-  }
-  return place;
+  // The first panels have all chunks, then each kStep panels kStep fewer.
+  const int first = (chunks - 1) % kStep + 1;
+  const int whole = panel < first ? panel : first, groups = (panel - whole) / kStep;
+  const int over = panel - whole - groups * kStep, less = (chunks - 1) / kStep * kStep;
+  const int live = whole * chunks + kStep * (groups * less - kStep * groups * (groups - 1) / 2) +
+                   over * (less - groups * kStep);
+  return kColumns * (4 * panel + kColumns * live);
 }
 
 // Chunk k of a warp is rows 16 (panel + k) ..; set s of a lane is column 8 s + lane / 4, and its
@@ -290,6 +308,7 @@ __host__ __device__ constexpr int slot_place(int chunks, int panel) {
 template <int kChunks, bool kAligned, bool kKeep>
 struct PanelWarp {
   static constexpr bool kHold = kChunks <= kHeld;
+  static constexpr int kRowChunks = kChunks;
   float a[2][kChunks][4];
   float x[kHold ? kChunks : 1][4];
   float back[2], tau[2], diagonal[2], gamma[2], lift[2];
@@ -300,7 +319,8 @@ struct PanelWarp {
   float* taus;
   char* kept;
   int m, n, stride, reflectors;
-  int lane, mine, rank, ranks;
+  int lane, mine, first_here;
+  int live;  // chunks of the present panel
 
   __device__ __forceinline__ int column(int s) const {
     return mine * kColumns + 8 * s + lane / 4;
@@ -387,7 +407,16 @@ struct PanelWarp {
       store(s, (panel + k) * kColumns + row_in_chunk(), four);
     }
   }
-  template <int kLive>
+  // Of the chunks with live rows, rounded up to groups of kStep; one branch leaves out the others.
+  template <int kFrom = 0, class Do>
+  __device__ __forceinline__ void each_chunk(const Do& act) const {
+#pragma unroll
+    for (int k = kFrom; k < kFrom + kStep && k < kChunks; ++k) act(k);
+    if constexpr (kFrom + kStep < kChunks) {
+      if (live > kFrom + kStep) each_chunk<kFrom + kStep>(act);
+    }
+  }
+
   __device__ __forceinline__ void emit_own(int panel) {
     float products[2][4] = {};
     bool factored[2];
@@ -397,8 +426,7 @@ struct PanelWarp {
       if (!factored[s]) lift[s] = back[s], gamma[s] = 1, tau[s] = 0;
       if (factored[s] && lane % 4 == 0) taus[column(s)] = tau[s];
     }
-#pragma unroll
-    for (int k = 0; k < kLive; ++k) {
+    each_chunk([&](int k) {
       float v[2][4];
 #pragma unroll
       for (int s = 0; s < 2; ++s) {
@@ -414,9 +442,10 @@ struct PanelWarp {
         }
         store(s, (panel + k) * kColumns + row_in_chunk(), four);
       }
-      // Rows are cut only every kStep panels.
-      if (kKeep && (k + kStep <= kLive || panel + k < kChunks)) keep(panel, panel + k, v, products);
-    }
+      if constexpr (kKeep) {
+        if (panel + k < kChunks) keep(panel, panel + k, v, products);
+      }
+    });
     if constexpr (kKeep) keep_triangle(panel, products);
   }
 
@@ -445,7 +474,7 @@ struct PanelWarp {
     }
   }
   // T of H1 H2 .. = I - V T V', column after column, a lane a row; stored by columns.
-  __device__ __noinline__ void keep_triangle(int panel, const float (&products)[2][4]) const {
+  __device__ __forceinline__ void keep_triangle(int panel, const float (&products)[2][4]) const {
     float* to = reinterpret_cast<float*>(kept + panel * kept_bytes(kChunks));
     float row[kColumns];
 #pragma unroll
@@ -462,12 +491,8 @@ struct PanelWarp {
     }
   }
 
-  template <int kLive>
   __device__ __forceinline__ void load_pivot(const float* slot) {
-    if constexpr (kHold) {
-#pragma unroll
-      for (int k = 0; k < kLive; ++k) read(x[k], slot, k);
-    }
+    if constexpr (kHold) each_chunk([&](int k) { read(x[k], slot, k); });
   }
   __device__ __forceinline__ void read(float (&four)[4], const float* slot, int k) const {
     const float4 v = *reinterpret_cast<const float4*>(slot + 4 + k * kColumns + row_in_chunk());
@@ -482,81 +507,82 @@ struct PanelWarp {
       read(four, slot, k);
     }
   }
-  template <int kLive, int kFirst>
+  // Of the pivot with sets kFirst .. 1, over the four lanes of a column.
+  template <int kFirst>
   __device__ __forceinline__ void dots(const float* slot, float (&d)[2]) const {
-    float part[2][2] = {};
-#pragma unroll
-    for (int k = 0; k < kLive; ++k) {
+    float part[2][4] = {};
+    each_chunk([&](int k) {
       float p[4];
       pivot_chunk(p, slot, k);
 #pragma unroll
       for (int s = kFirst; s < 2; ++s)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) part[s][i % 2] = fmaf(p[i], a[s][k][i], part[s][i % 2]);
-    }
+        for (int i = 0; i < 4; ++i) part[s][i] = fmaf(p[i], a[s][k][i], part[s][i]);
+    });
 #pragma unroll
-    for (int s = kFirst; s < 2; ++s) d[s] = part[s][0] + part[s][1];
+    for (int s = kFirst; s < 2; ++s)
+      d[s] = quad_sum((part[s][0] + part[s][1]) + (part[s][2] + part[s][3]));
   }
 
   // Applies the pivots of another warp's panel.
-  template <int kLive>
   __device__ __forceinline__ void follow(int panel, int count) {
     const float* slot = slots + slot_place(kChunks, panel);
     std::uint64_t* bar = bars + panel * kColumns;
-    barrier_wait(bar);
-    load_pivot<kLive>(slot);
+    // A warp on the scheduler of the one that makes the pivots would delay it.
+    const bool beside = panel >= first_here && (mine - panel) % 4 == 0;
+    barrier_wait(beside ? bar + count - 1 : bar);
+    load_pivot(slot);
 #pragma unroll 1
     for (int c = 0; c < count; ++c) {
       const float2 factors = *reinterpret_cast<const float2*>(slot);
       float d[2];
-      dots<kLive, 0>(slot, d);
-      d[0] = quad_sum(d[0]);
-      d[1] = quad_sum(d[1]);
-      const float* next = slot + slot_floats(kLive);
+      dots<0>(slot, d);
+      const float* next = slot + slot_floats(live);
       const bool ready = c + 1 < count && barrier_done(bar + c + 1);
 #pragma unroll
       for (int s = 0; s < 2; ++s) d[s] = -factors.y * d[s] * factors.x;
-#pragma unroll
-      for (int k = 0; k < kLive; ++k) {
+      each_chunk([&](int k) {
         float p[4];
         pivot_chunk(p, slot, k);
 #pragma unroll
         for (int s = 0; s < 2; ++s)
 #pragma unroll
           for (int i = 0; i < 4; ++i) a[s][k][i] = fmaf(d[s], p[i], a[s][k][i]);
-        if constexpr (kHold) load_if(ready, x[k], next + 4 + k * kColumns + row_in_chunk());
-      }
+        if constexpr (kHold) load_if(ready, x[k], next + row_in_chunk(), 4 + k * kColumns);
+      });
       slot = next;
       if (!ready && c + 1 < count) {
         barrier_wait(bar + c + 1);
-        load_pivot<kLive>(slot);
+        load_pivot(slot);
       }
     }
   }
 
-  // Column c of my panel, below its diagonal, as the next pivot.
-  template <int kLive, int kHalf>
-  __device__ __forceinline__ void publish(float* slot, int c) const {
-    if (lane / 4 != c % 8) return;
+  // A chunk of column c of my panel, below its diagonal, as the next pivot.
+  template <int kHalf>
+  __device__ __forceinline__ void publish(bool really, float* slot, int k, int c) const {
+    float four[4];
 #pragma unroll
-    for (int k = 0; k < kLive; ++k) {
-      float four[4];
+    for (int i = 0; i < 4; ++i) four[i] = k > 0 || row_in_chunk() + i > c ? a[kHalf][k][i] : 0.0f;
+    store_if(really && lane / 4 == c % 8, slot + row_in_chunk(), 4 + k * kColumns, four);
+  }
+  // Adds the squares of a chunk of set kHalf below row c.
+  template <int kHalf>
+  __device__ __forceinline__ void add_squares(float (&part)[4], int k, int c) const {
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
-        four[i] = k > 0 || row_in_chunk() + i > c ? a[kHalf][k][i] : 0.0f;
-      *reinterpret_cast<float4*>(slot + 4 + k * kColumns + row_in_chunk()) =
-          make_float4(four[0], four[1], four[2], four[3]);
+    for (int i = 0; i < 4; ++i) {
+      const float v = k > 0 || row_in_chunk() + i > c ? a[kHalf][k][i] : 0.0f;
+      part[i] = fmaf(v, v, part[i]);
     }
   }
   // A pivot whose squares underflow, or of zeros: its slot is scaled, and its reflector made anew.
-  template <int kLive>
-  __device__ __noinline__ static Remade remake(float* slot, float alpha, int lane) {
+  __device__ __forceinline__ static Remade remake(float* slot, int floats, float alpha, int lane) {
     float most = 0, sum = 0;
-    for (int i = 4 + lane; i < slot_floats(kLive); i += 32) most = fmaxf(most, fabsf(slot[i]));
+    for (int i = 4 + lane; i < floats; i += 32) most = fmaxf(most, fabsf(slot[i]));
     most = __uint_as_float(warp_most(__float_as_uint(most)));
     const Scale scale = scale_for(fmaxf(most, fabsf(alpha)));
     alpha *= scale.to;
-    for (int i = 4 + lane; i < slot_floats(kLive); i += 32) {
+    for (int i = 4 + lane; i < floats; i += 32) {
       slot[i] *= scale.to;
       sum = fmaf(slot[i], slot[i], sum);
     }
@@ -568,76 +594,61 @@ struct PanelWarp {
   }
 
   // Columns 8 kHalf .. 8 kHalf + 7 of my panel, each applied to those after it.
-  template <int kLive, int kHalf>
+  template <int kHalf>
   __device__ __forceinline__ void factor_half(int panel, int count) {
     const int end = min(8 * kHalf + 8, count);
     int c = 8 * kHalf;
     if (c >= end) return;
-    float* slot = slots + slot_place(kChunks, panel) + c * slot_floats(kLive);
-    float part[2] = {};
-#pragma unroll
-    for (int k = 0; k < kLive; ++k)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float v = k > 0 || row_in_chunk() + i > c ? a[kHalf][k][i] : 0.0f;
-        part[i % 2] = fmaf(v, v, part[i % 2]);
-      }
-    publish<kLive, kHalf>(slot, c);
+    float* slot = slots + slot_place(kChunks, panel) + c * slot_floats(live);
+    float part[4] = {};
+    each_chunk([&](int k) {
+      publish<kHalf>(true, slot, k, c);
+      add_squares<kHalf>(part, k, c);
+    });
+    __syncwarp();
+    load_pivot(slot);
 #pragma unroll 1
     for (; c < end; ++c) {
-      std::uint64_t* bar = bars + panel * kColumns + c;
       const int group = c % 8;
-      __syncwarp();
-      load_pivot<kLive>(slot);
-      const float square = quad_sum(part[0] + part[1]);
+      const float square = quad_sum((part[0] + part[1]) + (part[2] + part[3]));
       float top[2], d[2];
 #pragma unroll
       for (int s = kHalf; s < 2; ++s) top[s] = quad_row(a[s][0], c, lane);
       const float alpha = top[kHalf];
       Reflector r = make_reflector(alpha, square);
       if (square < kTinySquare) r.over_norm = 0;
-      dots<kLive, kHalf>(slot, d);
-#pragma unroll
-      for (int s = kHalf; s < 2; ++s) d[s] = quad_sum(d[s]);
+      dots<kHalf>(slot, d);
       float w = __shfl_sync(~0u, alpha - r.beta, 4 * group);
       float over_norm = __shfl_sync(~0u, r.over_norm, 4 * group);
       float gamma_now = __shfl_sync(~0u, r.gamma, 4 * group);
       float lift_now = 1, undo = 1;
       if (__builtin_expect(over_norm == 0, 0)) {
-        const Remade again = remake<kLive>(slot, __shfl_sync(~0u, alpha, 4 * group), lane);
-        r = again.r;
-        lift_now = again.scale.to;
-        undo = again.scale.back;
-        w = again.w;
-        over_norm = r.over_norm;
-        gamma_now = r.gamma;
-        load_pivot<kLive>(slot);
-        dots<kLive, kHalf>(slot, d);
-#pragma unroll
-        for (int s = kHalf; s < 2; ++s) d[s] = quad_sum(d[s]);
+        const float pivot = __shfl_sync(~0u, alpha, 4 * group);
+        if (below_is_zero(slot)) {
+          r = {pivot, 0, 0, 0};
+          w = gamma_now = 0;
+        } else {
+          const Remade again = remake(slot, slot_floats(live), pivot, lane);
+          r = again.r;
+          lift_now = again.scale.to;
+          undo = again.scale.back;
+          w = again.w;
+          over_norm = r.over_norm;
+          gamma_now = r.gamma;
+          load_pivot(slot);
+          dots<kHalf>(slot, d);
+        }
       }
       if (lane == 0) {
         slot[4 + c] = w;
         *reinterpret_cast<float2*>(slot) = make_float2(gamma_now, over_norm);
       }
       __syncwarp();
-      if (lane == 0) barrier_arrive(bar);
+      if (lane == 0) barrier_arrive(bars + panel * kColumns + c);
       if constexpr (kHold) {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
           if (row_in_chunk() + i == c) x[0][i] = w;
-      }
-#pragma unroll 1
-      for (int peer = rank + 1; lane < 4 && peer < ranks; ++peer) {
-#pragma unroll
-        for (int k = 0; k < kLive; ++k) {
-          float p[4];
-          pivot_chunk(p, slot, k);
-          send(reinterpret_cast<float4*>(slot + 4 + k * kColumns + row_in_chunk()),
-               make_float4(p[0], p[1], p[2], p[3]), bar, peer);
-        }
-        if (lane == 0)
-          send(reinterpret_cast<float4*>(slot), make_float4(gamma_now, over_norm, 0, 0), bar, peer);
       }
       if (lane / 4 == group) {
         tau[kHalf] = r.tau;
@@ -649,63 +660,80 @@ struct PanelWarp {
 #pragma unroll
       for (int s = kHalf; s < 2; ++s) u[s] = -over_norm * fmaf(w, top[s], d[s]) * gamma_now;
       if (lane / 4 <= group) u[kHalf] = 0;
-      part[0] = part[1] = 0;
-#pragma unroll
-      for (int k = 0; k < kLive; ++k) {
+      part[0] = part[1] = part[2] = part[3] = 0;
+      float* next = slot + slot_floats(live);
+      const bool more = c + 1 < end;
+      // The next pivot goes out and comes back chunk by chunk.
+      each_chunk([&](int k) {
         float p[4];
         pivot_chunk(p, slot, k);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          float& e = a[kHalf][k][i];
-          e = fmaf(u[kHalf], p[i], e);
-          const float v = k > 0 || row_in_chunk() + i > c + 1 ? e : 0.0f;
-          part[i % 2] = fmaf(v, v, part[i % 2]);
-        }
-      }
-      if (c + 1 < end) publish<kLive, kHalf>(slot + slot_floats(kLive), c + 1);
-      if constexpr (kHalf == 0) {
-#pragma unroll
-        for (int k = 0; k < kLive; ++k) {
-          float p[4];
-          pivot_chunk(p, slot, k);
+        for (int i = 0; i < 4; ++i) a[kHalf][k][i] = fmaf(u[kHalf], p[i], a[kHalf][k][i]);
+        publish<kHalf>(more, next, k, c + 1);
+        add_squares<kHalf>(part, k, c + 1);
+        if constexpr (kHalf == 0) {
 #pragma unroll
           for (int i = 0; i < 4; ++i) a[1][k][i] = fmaf(u[1], p[i], a[1][k][i]);
         }
-      }
-      slot += slot_floats(kLive);
+        __syncwarp();
+        if constexpr (kHold) load_if(more, x[k], next + row_in_chunk(), 4 + k * kColumns);
+      });
+      slot = next;
     }
   }
+  __device__ __forceinline__ bool below_is_zero(const float* slot) const {
+    std::uint32_t bits = 0;
+    each_chunk([&](int k) {
+      float p[4];
+      pivot_chunk(p, slot, k);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) bits |= __float_as_uint(p[i]);
+    });
+    return !__any_sync(~0u, bits << 1);
+  }
 
-  template <int kLive>
-  __device__ __forceinline__ void run(int panel) {
+  __device__ __forceinline__ void run() {
 #pragma unroll 1
-    for (int left = kStep; left > 0; --left) {
+    for (int panel = 0;; ++panel) {
       const int count = min(kColumns, reflectors - panel * kColumns);
-      const bool is_mine = panel == mine;
-      if (is_mine) {
-        factor_half<kLive, 0>(panel, count);
-        factor_half<kLive, 1>(panel, count);
-        emit_own<kLive>(panel);
+      live = live_chunks(kChunks, panel);
+      if (panel == mine) {
+        factor_half<0>(panel, count);
+        factor_half<1>(panel, count);
+        emit_own(panel);
         return;
       }
-      follow<kLive>(panel, count);
+      follow(panel, count);
       if ((panel + 1) * kColumns >= reflectors) {
 #pragma unroll
-        for (int k = 0; k < kLive; ++k) emit_finished(panel, k);
+        for (int k = 0; k < kChunks; ++k) emit_finished(panel, k);
         return;
       }
       emit_finished(panel, 0);
 #pragma unroll
       for (int s = 0; s < 2; ++s)
 #pragma unroll
-        for (int k = 0; k < kLive; ++k)
+        for (int k = 0; k < kChunks; ++k)
 #pragma unroll
-          for (int i = 0; i < 4; ++i) a[s][k][i] = k + 1 < kLive ? a[s][k + 1][i] : 0.0f;
-      ++panel;
+          for (int i = 0; i < 4; ++i) move(a[s][k][i], k + 1 < kChunks ? a[s][k + 1][i] : 0.0f);
     }
-    if constexpr (kLive > kStep) run<kLive - kStep>(panel);
   }
 };
+
+// Copies the pivots made here to the later blocks of the cluster.
+template <class Warp>
+__device__ __forceinline__ void send_pivots(const Warp& w, const Shape& shape, int rank,
+                                            int ranks) {
+  const int end = min((rank + 1) * shape.warps * kColumns, shape.reflectors);
+  for (int j = w.first_here * kColumns; j < end && rank + 1 < ranks; ++j) {
+    const int panel = j / kColumns, floats = slot_floats(live_chunks(Warp::kRowChunks, panel));
+    const float* slot =
+        w.slots + slot_place(Warp::kRowChunks, panel) + j % kColumns * floats;
+    barrier_wait(w.bars + j);
+    fence_copies();
+    for (int peer = rank + 1; peer < ranks; ++peer) send(slot, 4 * floats, w.bars + j, peer);
+  }
+}
 
 // Factors the matrices, a cluster each.
 template <int kChunks, int kThreads, bool kAligned, bool kKeep>
@@ -713,28 +741,35 @@ __global__ void __launch_bounds__(kThreads, 1)
     factor_columns(const float* a, float* h, float* tau, char* kept, Shape shape) {
   extern __shared__ float4 shared_memory[];
   PanelWarp<kChunks, kAligned, kKeep> w;
-  w.rank = cluster_rank(), w.ranks = cluster_size();
-  const std::int64_t matrix = blockIdx.x / w.ranks;
+  const int rank = cluster_rank(), ranks = cluster_size();
+  const std::int64_t matrix = blockIdx.x / ranks;
   w.from = a + matrix * shape.matrix;
   w.to = h + matrix * shape.matrix;
   w.taus = tau + matrix * shape.taus;
   w.kept = kept + matrix * (shape.blocks * kept_bytes(kChunks));
   w.m = shape.m, w.n = shape.n, w.stride = shape.stride, w.reflectors = shape.reflectors;
   w.lane = threadIdx.x % 32;
-  const int first_here = w.rank * shape.warps;
-  w.mine = first_here + static_cast<int>(warp_most(threadIdx.x / 32));
-  w.load();
+  w.first_here = rank * shape.warps;
+  const int warp = static_cast<int>(warp_most(threadIdx.x / 32));
+  w.mine = w.first_here + warp;
+  if (warp < shape.warps) w.load();
   w.bars = reinterpret_cast<std::uint64_t*>(shared_memory);
   w.slots = reinterpret_cast<float*>(w.bars + (shape.reflectors + 1) / 2 * 2);
   for (int i = threadIdx.x; i < shape.reflectors; i += blockDim.x) {
     barrier_init(&w.bars[i]);
-    if (i < first_here * kColumns)
+    if (i < w.first_here * kColumns)
       barrier_expect(&w.bars[i], 4 * slot_floats(live_chunks(kChunks, i / kColumns)));
   }
   fence_barrier_init();
   cluster_sync();
-  w.bring_in_range();
-  w.template run<kChunks>(0);
+  if (warp < shape.warps) {
+    w.bring_in_range();
+    w.run();
+  } else if (w.lane == 0) {
+    send_pivots(w, shape, rank, ranks);
+  }
+  // Shared memory that a block still copies from or into stays.
+  if (ranks > 1) cluster_sync();
 }
 
 // --- kept reflectors meet the columns that were not on chip ---
@@ -918,7 +953,7 @@ template <int kChunks>
 int plan_part(Job& job, const Part& part, int columns) {
   const int panels = (columns + kColumns - 1) / kColumns;
   const bool rest = columns < part.n, aligned = job.m % 4 == 0;
-  int ranks = (panels + kMostWarps<kChunks> - 1) / kMostWarps<kChunks>;
+  int ranks = panels <= kMostWarps<kChunks> ? 1 : (panels + kMostWarps<kChunks> - 2) / (kMostWarps<kChunks> - 1);
   while (ranks < kMostRanks && job.batch * (ranks + 1) <= job.plan.device().multiprocessors &&
          panels >= 2 * (ranks + 1))
     ++ranks;
@@ -934,9 +969,10 @@ int plan_part(Job& job, const Part& part, int columns) {
   auto kept = job.plan.scratch<char>(
       rest ? std::int64_t{job.batch} * shape.blocks * kept_bytes(kChunks) : 16);
   job.plan.launch(
-      rest ? choose_kernel<kChunks, true>(aligned, own) : choose_kernel<kChunks, false>(aligned, own),
+      rest ? choose_kernel<kChunks, true>(aligned, own + (ranks > 1))
+           : choose_kernel<kChunks, false>(aligned, own + (ranks > 1)),
       {.grid = job.batch * ranks,
-       .block = 32 * own,
+       .block = 32 * (own + (ranks > 1)),
        .cluster = {ranks, 1},
        .shared_bytes = (shape.reflectors + 1) / 2 * 16 + 4 * slot_place(kChunks, shape.blocks)},
       part.a, part.h, part.tau, kept, shape);
