@@ -29,8 +29,10 @@ constexpr float kRaise = 0x1p5f, kLower = 0x1p-5f;
 __device__ __forceinline__ std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
-__device__ __forceinline__ void barrier_init(std::uint64_t* barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+__device__ __forceinline__ void barrier_init(std::uint64_t* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(arrivals)
+               : "memory");
 }
 __device__ __forceinline__ void barrier_arrive(std::uint64_t* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
@@ -576,20 +578,22 @@ struct PanelWarp {
     }
   }
   // A pivot whose squares underflow, or of zeros: its slot is scaled, and its reflector made anew.
-  __device__ __forceinline__ static Remade remake(float* slot, int floats, float alpha, int lane) {
+  __device__ __forceinline__ Remade remake(float* slot, float alpha, int group) const {
+    const int end = slot_floats(live);
     float most = 0, sum = 0;
-    for (int i = 4 + lane; i < floats; i += 32) most = fmaxf(most, fabsf(slot[i]));
+    for (int i = 4 + lane; i < end; i += 32) most = fmaxf(most, fabsf(slot[i]));
     most = __uint_as_float(warp_most(__float_as_uint(most)));
     const Scale scale = scale_for(fmaxf(most, fabsf(alpha)));
-    alpha *= scale.to;
-    for (int i = 4 + lane; i < floats; i += 32) {
-      slot[i] *= scale.to;
-      sum = fmaf(slot[i], slot[i], sum);
+    for (int i = 4 + lane; i < end; i += 32) {
+      const float x = slot[i] * scale.to;
+      sum = fmaf(x, x, sum);
     }
     for (int level = 16; level > 0; level >>= 1) sum += __shfl_xor_sync(~0u, sum, level);
+    if (lane / 4 == group)
+      for (int i = 4 + lane % 4; i < end; i += 4) slot[i] *= scale.to;
     __syncwarp();
-    Reflector r = make_reflector(alpha, sum);
-    if (most == 0) r = {alpha, 0, 0, 0};
+    alpha *= scale.to;
+    const Reflector r = make_reflector(alpha, sum);
     return {r, scale, alpha - r.beta};
   }
 
@@ -628,7 +632,7 @@ struct PanelWarp {
           r = {pivot, 0, 0, 0};
           w = gamma_now = 0;
         } else {
-          const Remade again = remake(slot, slot_floats(live), pivot, lane);
+          const Remade again = remake(slot, pivot, group);
           r = again.r;
           lift_now = again.scale.to;
           undo = again.scale.back;
@@ -639,12 +643,12 @@ struct PanelWarp {
           dots<kHalf>(slot, d);
         }
       }
-      if (lane == 0) {
+      if (lane == 4 * group) {
         slot[4 + c] = w;
         *reinterpret_cast<float2*>(slot) = make_float2(gamma_now, over_norm);
       }
       __syncwarp();
-      if (lane == 0) barrier_arrive(bars + panel * kColumns + c);
+      if (lane / 4 == group) barrier_arrive(bars + panel * kColumns + c);
       if constexpr (kHold) {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
@@ -756,9 +760,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   w.bars = reinterpret_cast<std::uint64_t*>(shared_memory);
   w.slots = reinterpret_cast<float*>(w.bars + (shape.reflectors + 1) / 2 * 2);
   for (int i = threadIdx.x; i < shape.reflectors; i += blockDim.x) {
-    barrier_init(&w.bars[i]);
-    if (i < w.first_here * kColumns)
-      barrier_expect(&w.bars[i], 4 * slot_floats(live_chunks(kChunks, i / kColumns)));
+    // The four lanes that write a pivot arrive, or the copy of one that another block makes.
+    const bool copied = i < w.first_here * kColumns;
+    barrier_init(&w.bars[i], copied ? 1 : 4);
+    if (copied) barrier_expect(&w.bars[i], 4 * slot_floats(live_chunks(kChunks, i / kColumns)));
   }
   fence_barrier_init();
   cluster_sync();
@@ -901,7 +906,7 @@ __global__ void __launch_bounds__(32 * kBlockWarps, 1)
   char* stored = reinterpret_cast<char*>(w.bars + (shape.blocks + 15) / 16 * 16);
   w.stored = stored;
   if (threadIdx.x == 0) {
-    for (int b = 0; b < shape.blocks; ++b) barrier_init(w.bars + b);
+    for (int b = 0; b < shape.blocks; ++b) barrier_init(w.bars + b, 1);
     fence_barrier_init();
     for (int b = 0; b < shape.blocks; ++b) {
       const int bytes = (kChunks - b) * kChunkBytes;
