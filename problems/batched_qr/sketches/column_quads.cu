@@ -229,9 +229,8 @@ __device__ __forceinline__ bool needs_scale(float most) {
 struct Reflector {
   float beta, tau, gamma, over_norm;
 };
-__device__ __forceinline__ Reflector make_reflector(float alpha, float square) {
-  const float size = fabsf(alpha), sum = fmaf(alpha, alpha, square);
-  const float root = reciprocal_root(sum), rough = sum * root;
+__device__ __forceinline__ Reflector make_reflector(float alpha, float sum, float root) {
+  const float size = fabsf(alpha), rough = sum * root;
   const float near = reciprocal(size + rough);  // begun before the norm is exact
   const float slip = fmaf(-rough, root, 1.0f);
   const float norm = fmaf(0.5f * rough, slip, rough), inverse = fmaf(0.5f * root, slip, root);
@@ -509,21 +508,25 @@ struct PanelWarp {
       read(four, slot, k);
     }
   }
+  template <int kFirst>
+  __device__ __forceinline__ void add_dots(float (&part)[2][4], const float* slot, int k) const {
+    float p[4];
+    pivot_chunk(p, slot, k);
+#pragma unroll
+    for (int s = kFirst; s < 2; ++s)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) part[s][i] = fmaf(p[i], a[s][k][i], part[s][i]);
+  }
+  __device__ __forceinline__ static float four_sum(const float (&part)[4]) {
+    return (part[0] + part[1]) + (part[2] + part[3]);
+  }
   // Of the pivot with sets kFirst .. 1, over the four lanes of a column.
   template <int kFirst>
   __device__ __forceinline__ void dots(const float* slot, float (&d)[2]) const {
     float part[2][4] = {};
-    each_chunk([&](int k) {
-      float p[4];
-      pivot_chunk(p, slot, k);
+    each_chunk([&](int k) { add_dots<kFirst>(part, slot, k); });
 #pragma unroll
-      for (int s = kFirst; s < 2; ++s)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) part[s][i] = fmaf(p[i], a[s][k][i], part[s][i]);
-    });
-#pragma unroll
-    for (int s = kFirst; s < 2; ++s)
-      d[s] = quad_sum((part[s][0] + part[s][1]) + (part[s][2] + part[s][3]));
+    for (int s = kFirst; s < 2; ++s) d[s] = quad_sum(four_sum(part[s]));
   }
 
   // Applies the pivots of another warp's panel.
@@ -593,8 +596,58 @@ struct PanelWarp {
       for (int i = 4 + lane % 4; i < end; i += 4) slot[i] *= scale.to;
     __syncwarp();
     alpha *= scale.to;
-    const Reflector r = make_reflector(alpha, sum);
+    sum = fmaf(alpha, alpha, sum);
+    const Reflector r = make_reflector(alpha, sum, reciprocal_root(sum));
     return {r, scale, alpha - r.beta};
+  }
+
+  // What one pivot leaves for the next.
+  struct Step {
+    float part[4];     // squares of the next pivot
+    float dot[2][4];   // of the next pivot with both sets
+    float top[2];      // row of the next pivot
+    float square, sum, root;
+  };
+  // Group kFrom of the chunks and those after it: the next pivot, column c, goes out to `next` and
+  // comes back, dots follow a group behind. The norm is finished in the gaps.
+  template <int kHalf, int kFrom = 0>
+  __device__ __forceinline__ void turn_over(Step& st, const float (&u)[2], const float* slot,
+                                            float* next, int c, bool more) {
+    if constexpr (kFrom == kStep) begin_norm<kHalf>(st);
+#pragma unroll
+    for (int k = kFrom; k < kFrom + kStep && k < kChunks; ++k) {
+      publish<kHalf>(more, next, k, c);
+      if constexpr (kHalf == 0) {
+        float p[4];
+        pivot_chunk(p, slot, k);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) a[1][k][i] = fmaf(u[1], p[i], a[1][k][i]);
+      }
+      __syncwarp();
+      if constexpr (kHold) load_if(more, x[k], next + row_in_chunk(), 4 + k * kColumns);
+    }
+    if constexpr (kFrom == 0) {
+#pragma unroll
+      for (int s = kHalf; s < 2; ++s) st.top[s] = quad_row(a[s][0], c % kColumns, lane);
+      st.square += __shfl_xor_sync(~0u, st.square, 2);
+    } else {
+#pragma unroll
+      for (int k = kFrom - kStep; k < kFrom; ++k) add_dots<kHalf>(st.dot, next, k);
+    }
+    if constexpr (kFrom + kStep < kChunks) {
+      if (live > kFrom + kStep) {
+        turn_over<kHalf, kFrom + kStep>(st, u, slot, next, c, more);
+        return;
+      }
+    }
+    if constexpr (kFrom == 0) begin_norm<kHalf>(st);
+#pragma unroll
+    for (int k = kFrom; k < kFrom + kStep && k < kChunks; ++k) add_dots<kHalf>(st.dot, next, k);
+  }
+  template <int kHalf>
+  __device__ __forceinline__ static void begin_norm(Step& st) {
+    st.sum = fmaf(st.top[kHalf], st.top[kHalf], st.square);
+    st.root = reciprocal_root(st.sum);
   }
 
   // Columns 8 kHalf .. 8 kHalf + 7 of my panel, each applied to those after it.
@@ -603,25 +656,42 @@ struct PanelWarp {
     const int end = min(8 * kHalf + 8, count);
     int c = 8 * kHalf;
     if (c >= end) return;
-    float* slot = slots + slot_place(kChunks, panel) + c * slot_floats(live);
-    float part[4] = {};
+    float* next = slots + slot_place(kChunks, panel) + c * slot_floats(live);
+    const float* slot = next;
+    float u[2] = {};
+    // The first pivot is preceded by one of zeros.
+    const float zeros[4] = {};
     each_chunk([&](int k) {
-      publish<kHalf>(true, slot, k, c);
-      add_squares<kHalf>(part, k, c);
+      if constexpr (kHold)
+        x[k][0] = x[k][1] = x[k][2] = x[k][3] = 0;
+      else
+        store_if(lane < 4, next + row_in_chunk(), 4 + k * kColumns, zeros);
     });
     __syncwarp();
-    load_pivot(slot);
 #pragma unroll 1
-    for (; c < end; ++c) {
-      const int group = c % 8;
-      const float square = quad_sum((part[0] + part[1]) + (part[2] + part[3]));
-      float top[2], d[2];
+    for (;; ++c) {
+      if (kHalf == 1 && c == kColumns) break;
+      Step st{};
+      each_chunk([&](int k) {
+        float p[4];
+        pivot_chunk(p, slot, k);
 #pragma unroll
-      for (int s = kHalf; s < 2; ++s) top[s] = quad_row(a[s][0], c, lane);
-      const float alpha = top[kHalf];
-      Reflector r = make_reflector(alpha, square);
-      if (square < kTinySquare) r.over_norm = 0;
-      dots<kHalf>(slot, d);
+        for (int i = 0; i < 4; ++i) a[kHalf][k][i] = fmaf(u[kHalf], p[i], a[kHalf][k][i]);
+        add_squares<kHalf>(st.part, k, c);
+      });
+      st.square = four_sum(st.part);
+      st.square += __shfl_xor_sync(~0u, st.square, 1);
+      turn_over<kHalf>(st, u, slot, next, c, c < end);
+      if (c == end) break;
+      slot = next;
+      next += slot_floats(live);
+      const int group = c % 8;
+      float d[2];
+#pragma unroll
+      for (int s = kHalf; s < 2; ++s) d[s] = quad_sum(four_sum(st.dot[s]));
+      const float alpha = st.top[kHalf];
+      Reflector r = make_reflector(alpha, st.sum, st.root);
+      if (st.square < kTinySquare) r.over_norm = 0;
       float w = __shfl_sync(~0u, alpha - r.beta, 4 * group);
       float over_norm = __shfl_sync(~0u, r.over_norm, 4 * group);
       float gamma_now = __shfl_sync(~0u, r.gamma, 4 * group);
@@ -632,7 +702,8 @@ struct PanelWarp {
           r = {pivot, 0, 0, 0};
           w = gamma_now = 0;
         } else {
-          const Remade again = remake(slot, pivot, group);
+          float* own = const_cast<float*>(slot);
+          const Remade again = remake(own, pivot, group);
           r = again.r;
           lift_now = again.scale.to;
           undo = again.scale.back;
@@ -644,8 +715,9 @@ struct PanelWarp {
         }
       }
       if (lane == 4 * group) {
-        slot[4 + c] = w;
-        *reinterpret_cast<float2*>(slot) = make_float2(gamma_now, over_norm);
+        float* own = const_cast<float*>(slot);
+        own[4 + c] = w;
+        *reinterpret_cast<float2*>(own) = make_float2(gamma_now, over_norm);
       }
       __syncwarp();
       if (lane / 4 == group) barrier_arrive(bars + panel * kColumns + c);
@@ -660,29 +732,9 @@ struct PanelWarp {
         gamma[kHalf] = gamma_now;
         lift[kHalf] = lift_now;
       }
-      float u[2];
 #pragma unroll
-      for (int s = kHalf; s < 2; ++s) u[s] = -over_norm * fmaf(w, top[s], d[s]) * gamma_now;
+      for (int s = kHalf; s < 2; ++s) u[s] = -over_norm * fmaf(w, st.top[s], d[s]) * gamma_now;
       if (lane / 4 <= group) u[kHalf] = 0;
-      part[0] = part[1] = part[2] = part[3] = 0;
-      float* next = slot + slot_floats(live);
-      const bool more = c + 1 < end;
-      // The next pivot goes out and comes back chunk by chunk.
-      each_chunk([&](int k) {
-        float p[4];
-        pivot_chunk(p, slot, k);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) a[kHalf][k][i] = fmaf(u[kHalf], p[i], a[kHalf][k][i]);
-        publish<kHalf>(more, next, k, c + 1);
-        add_squares<kHalf>(part, k, c + 1);
-        if constexpr (kHalf == 0) {
-#pragma unroll
-          for (int i = 0; i < 4; ++i) a[1][k][i] = fmaf(u[1], p[i], a[1][k][i]);
-        }
-        __syncwarp();
-        if constexpr (kHold) load_if(more, x[k], next + row_in_chunk(), 4 + k * kColumns);
-      });
-      slot = next;
     }
   }
   __device__ __forceinline__ bool below_is_zero(const float* slot) const {
