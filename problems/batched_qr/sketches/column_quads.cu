@@ -9,6 +9,7 @@
 
 KBEAM_KNOB(int, kStep, 2, 1, 2, 3, 4);      // chunks of rows that are left out together
 KBEAM_KNOB(int, kMostRanks, 2, 1, 2, 3);    // blocks a matrix, if there are few
+KBEAM_KNOB(int, kRankWarps, 4, 4, 6, 7);    // warps of each, if there are several
 KBEAM_KNOB(int, kCut, 6, 4, 6, 11);         // the same as kStep, while blocks of pivots are applied
 
 namespace {
@@ -320,7 +321,8 @@ struct PanelWarp {
   float* taus;
   char* kept;
   int m, n, stride, reflectors;
-  int lane, mine, first_here;
+  int lane, mine;
+  int warps, rank, ranks;
   int live;  // chunks of the present panel
 
   __device__ __forceinline__ int column(int s) const {
@@ -534,7 +536,7 @@ struct PanelWarp {
     const float* slot = slots + slot_place(kChunks, panel);
     std::uint64_t* bar = bars + panel * kColumns;
     // A warp on the scheduler of the one that makes the pivots would delay it.
-    const bool beside = panel >= first_here && (mine - panel) % 4 == 0;
+    const bool beside = panel / warps % ranks == rank && (mine % warps - panel % warps) % 4 == 0;
     barrier_wait(beside ? bar + count - 1 : bar);
     load_pivot(slot);
 #pragma unroll 1
@@ -776,57 +778,64 @@ struct PanelWarp {
   }
 };
 
-// Copies the pivots made here to the later blocks of the cluster.
+// Copies the pivots made here to the other blocks of the cluster.
 template <class Warp>
-__device__ __forceinline__ void send_pivots(const Warp& w, const Shape& shape, int rank,
-                                            int ranks) {
-  const int end = min((rank + 1) * shape.warps * kColumns, shape.reflectors);
-  for (int j = w.first_here * kColumns; j < end && rank + 1 < ranks; ++j) {
-    const int panel = j / kColumns, floats = slot_floats(live_chunks(Warp::kRowChunks, panel));
-    const float* slot =
-        w.slots + slot_place(Warp::kRowChunks, panel) + j % kColumns * floats;
-    barrier_wait(w.bars + j);
-    fence_copies();
-    for (int peer = rank + 1; peer < ranks; ++peer) send(slot, 4 * floats, w.bars + j, peer);
+__device__ __forceinline__ void send_pivots(const Warp& w) {
+  for (int panel = w.rank * w.warps; panel * kColumns < w.reflectors; ++panel) {
+    if (panel / w.warps % w.ranks != w.rank) continue;
+    const int floats = slot_floats(live_chunks(Warp::kRowChunks, panel));
+    const float* slot = w.slots + slot_place(Warp::kRowChunks, panel);
+    const int end = min((panel + 1) * kColumns, w.reflectors);
+    for (int j = panel * kColumns; j < end; ++j, slot += floats) {
+      barrier_wait(w.bars + j);
+      fence_copies();
+      for (int peer = 0; peer < w.ranks; ++peer)
+        if (peer != w.rank) send(slot, 4 * floats, w.bars + j, peer);
+    }
   }
 }
 
-// Factors the matrices, a cluster each.
+// Factors the matrices, a cluster each: panel p by warp p % warps of block p / warps % ranks. Where
+// there are several blocks one more warp sends the pivots on.
 template <int kChunks, int kThreads, bool kAligned, bool kKeep>
 __global__ void __launch_bounds__(kThreads, 1)
     factor_columns(const float* a, float* h, float* tau, char* kept, Shape shape) {
   extern __shared__ float4 shared_memory[];
   PanelWarp<kChunks, kAligned, kKeep> w;
-  const int rank = cluster_rank(), ranks = cluster_size();
-  const std::int64_t matrix = blockIdx.x / ranks;
+  w.rank = cluster_rank(), w.ranks = cluster_size();
+  const std::int64_t matrix = blockIdx.x / w.ranks;
   w.from = a + matrix * shape.matrix;
   w.to = h + matrix * shape.matrix;
   w.taus = tau + matrix * shape.taus;
   w.kept = kept + matrix * (shape.blocks * kept_bytes(kChunks));
   w.m = shape.m, w.n = shape.n, w.stride = shape.stride, w.reflectors = shape.reflectors;
+  w.warps = shape.warps;
   w.lane = threadIdx.x % 32;
-  w.first_here = rank * shape.warps;
-  const int warp = static_cast<int>(warp_most(threadIdx.x / 32));
-  w.mine = w.first_here + warp;
-  if (warp < shape.warps) w.load();
   w.bars = reinterpret_cast<std::uint64_t*>(shared_memory);
   w.slots = reinterpret_cast<float*>(w.bars + (shape.reflectors + 1) / 2 * 2);
   for (int i = threadIdx.x; i < shape.reflectors; i += blockDim.x) {
     // The four lanes that write a pivot arrive, or the copy of one that another block makes.
-    const bool copied = i < w.first_here * kColumns;
+    const int panel = i / kColumns;
+    const bool copied = panel / w.warps % w.ranks != w.rank;
     barrier_init(&w.bars[i], copied ? 1 : 4);
-    if (copied) barrier_expect(&w.bars[i], 4 * slot_floats(live_chunks(kChunks, i / kColumns)));
+    if (copied) barrier_expect(&w.bars[i], 4 * slot_floats(live_chunks(kChunks, panel)));
   }
   fence_barrier_init();
-  cluster_sync();
-  if (warp < shape.warps) {
+  const int warp = static_cast<int>(warp_most(threadIdx.x / 32));
+  bool begun = false;
+  w.mine = w.rank * w.warps + warp;
+#pragma unroll 1
+  for (; warp < w.warps && w.mine * kColumns < w.n; w.mine += w.warps * w.ranks) {
+    w.load();
+    if (!begun) cluster_sync();  // the barriers stand
+    begun = true;
     w.bring_in_range();
     w.run();
-  } else if (w.lane == 0) {
-    send_pivots(w, shape, rank, ranks);
   }
+  if (!begun) cluster_sync();
+  if (warp == w.warps && w.lane == 0) send_pivots(w);
   // Shared memory that a block still copies from or into stays.
-  if (ranks > 1) cluster_sync();
+  if (w.ranks > 1) cluster_sync();
 }
 
 // --- kept reflectors meet the columns that were not on chip ---
@@ -1010,12 +1019,13 @@ template <int kChunks>
 int plan_part(Job& job, const Part& part, int columns) {
   const int panels = (columns + kColumns - 1) / kColumns;
   const bool rest = columns < part.n, aligned = job.m % 4 == 0;
-  int ranks = panels <= kMostWarps<kChunks> ? 1 : (panels + kMostWarps<kChunks> - 2) / (kMostWarps<kChunks> - 1);
-  while (ranks < kMostRanks && job.batch * (ranks + 1) <= job.plan.device().multiprocessors &&
-         panels >= 2 * (ranks + 1))
+  int ranks = 1, own = std::min(panels, kMostWarps<kChunks>);
+  // With multiprocessors to spare no two warps share a scheduler.
+  while (ranks < kMostRanks && panels > ranks * kRankWarps &&
+         job.batch * (ranks + 1) <= job.plan.device().multiprocessors)
     ++ranks;
-  const int own = (panels + ranks - 1) / ranks;
-  ranks = (panels + own - 1) / own;
+  if (ranks > 1) own = kRankWarps;
+  const int warps = own + (ranks > 1);
   Shape shape{part.m, columns};
   shape.reflectors = std::min(part.m, columns);
   shape.stride = job.m;
@@ -1026,10 +1036,9 @@ int plan_part(Job& job, const Part& part, int columns) {
   auto kept = job.plan.scratch<char>(
       rest ? std::int64_t{job.batch} * shape.blocks * kept_bytes(kChunks) : 16);
   job.plan.launch(
-      rest ? choose_kernel<kChunks, true>(aligned, own + (ranks > 1))
-           : choose_kernel<kChunks, false>(aligned, own + (ranks > 1)),
+      rest ? choose_kernel<kChunks, true>(aligned, warps) : choose_kernel<kChunks, false>(aligned, warps),
       {.grid = job.batch * ranks,
-       .block = 32 * (own + (ranks > 1)),
+       .block = 32 * warps,
        .cluster = {ranks, 1},
        .shared_bytes = (shape.reflectors + 1) / 2 * 16 + 4 * slot_place(kChunks, shape.blocks)},
       part.a, part.h, part.tau, kept, shape);
@@ -1054,7 +1063,7 @@ void plan_parts(Job& job) {
   while (part.m > 0 && part.n > 0) {
     int done;
     if (part.m <= kChip) {
-      done = plan_part<11>(job, part, std::min(part.n, kChip));
+      done = plan_part<11>(job, part, part.n);
     } else {
       // No more than leaves a square for the next part.
       const int columns = std::max(part.m, part.n) <= 2 * kChip
