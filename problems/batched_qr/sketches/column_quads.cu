@@ -871,18 +871,24 @@ struct BlockWarp : PanelWarp<kChunks, kAligned, false> {
         triangle[n][k] = t[(n * 8 + lane / 4) * 8 + k * 4 + lane % 4];
     barrier_wait(Base::bars + block);
     float sums[3][2][4] = {};
-    const char* columns = v + piece_place(lane % 16, lane / 16);
+    const char* high_place = v + piece_place(lane % 16, lane / 16);
+    const char* low_place = v + piece_place(lane % 16, lane / 16 + 2);
+    std::uint32_t high[2][4], low[2][4];
+    load_transposed(high[0], high_place);
+    load_transposed(low[0], low_place);
 #pragma unroll
     for (int k = kFirst; k < kChunks; ++k) {
-      std::uint32_t high[4], low[4];
-      load_transposed(high, columns + (k - kFirst) * kChunkBytes);
-      load_transposed(low, v + (k - kFirst) * kChunkBytes + piece_place(lane % 16, lane / 16 + 2));
+      const int now = (k - kFirst) % 2;
+      if (k + 1 < kChunks) {  // the next chunk's come while this one is multiplied
+        load_transposed(high[1 - now], high_place + (k + 1 - kFirst) * kChunkBytes);
+        load_transposed(low[1 - now], low_place + (k + 1 - kFirst) * kChunkBytes);
+      }
       const Halves p = split_chunk(a[0][k], a[1][k]);
 #pragma unroll
       for (int n = 0; n < 2; ++n) {
-        multiply_add(sums[0][n], p.high, high[2 * n], high[2 * n + 1]);
-        multiply_add(sums[1][n], p.high, low[2 * n], low[2 * n + 1]);
-        multiply_add(sums[2][n], p.low, high[2 * n], high[2 * n + 1]);
+        multiply_add(sums[0][n], p.high, high[now][2 * n], high[now][2 * n + 1]);
+        multiply_add(sums[1][n], p.high, low[now][2 * n], low[now][2 * n + 1]);
+        multiply_add(sums[2][n], p.low, high[now][2 * n], high[now][2 * n + 1]);
       }
     }
     float w[2][4] = {};
@@ -911,26 +917,41 @@ struct BlockWarp : PanelWarp<kChunks, kAligned, false> {
     split(y.high[2], y.low[2], w[1][0], w[1][1]);
     split(y.high[3], y.low[3], w[1][2], w[1][3]);
     const int row = lane / 16 * 8 + lane % 8, piece = lane / 8 % 2;
+    high_place = v + piece_place(row, piece);
+    low_place = v + piece_place(row, piece + 2);
+    load_matrices(high[0], high_place);
+    load_matrices(low[0], low_place);
+    // Two chunks at a time: four sums under way.
 #pragma unroll
-    for (int k = kFirst; k < kChunks; ++k) {
-      std::uint32_t high[4], low[4];
-      load_matrices(high, v + (k - kFirst) * kChunkBytes + piece_place(row, piece));
-      load_matrices(low, v + (k - kFirst) * kChunkBytes + piece_place(row, piece + 2));
-      float change[2][4] = {};
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        multiply_add(change[half], y.low, high[2 * half], high[2 * half + 1]);
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        multiply_add(change[half], y.high, low[2 * half], low[2 * half + 1]);
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        multiply_add(change[half], y.high, high[2 * half], high[2 * half + 1]);
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        a[0][k][i] -= change[i / 2][i % 2];
-        a[1][k][i] -= change[i / 2][2 + i % 2];
+    for (int k = kFirst; k < kChunks; k += 2) {
+      const bool two = k + 1 < kChunks;
+      const int at = (k - kFirst) * kChunkBytes;
+      if (two) {
+        load_matrices(high[1], high_place + at + kChunkBytes);
+        load_matrices(low[1], low_place + at + kChunkBytes);
       }
+      float change[2][2][4] = {};
+#pragma unroll
+      for (int product = 0; product < 3; ++product)
+#pragma unroll
+        for (int c = 0; c < (two ? 2 : 1); ++c)
+#pragma unroll
+          for (int t = 0; t < 2; ++t) {
+            const auto& left = product == 0 ? y.low : y.high;
+            const auto& right = product == 1 ? low[c] : high[c];
+            multiply_add(change[c][t], left, right[2 * t], right[2 * t + 1]);
+          }
+      if (k + 2 < kChunks) {
+        load_matrices(high[0], high_place + at + 2 * kChunkBytes);
+        load_matrices(low[0], low_place + at + 2 * kChunkBytes);
+      }
+#pragma unroll
+      for (int c = 0; c < (two ? 2 : 1); ++c)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          a[0][k + c][i] -= change[c][i / 2][i % 2];
+          a[1][k + c][i] -= change[c][i / 2][2 + i % 2];
+        }
     }
   }
   __device__ __forceinline__ static void cut(std::uint32_t& high, std::uint32_t& low, float x) {
