@@ -190,7 +190,7 @@ Evaluation CudaJudge::screen(const Subject& candidate, const Subject& reference,
   return conduct(request, options_.screen_timeout_s);
 }
 
-Result<std::vector<GateResult>> CudaJudge::sanitize(const TaskRequest& promoted) {
+Result<SanitizerFindings> CudaJudge::sanitize(const TaskRequest& promoted) {
   TaskRequest request = promoted;
   request.kind = TaskKind::plain;
   request.reference.reset();
@@ -201,20 +201,26 @@ Result<std::vector<GateResult>> CudaJudge::sanitize(const TaskRequest& promoted)
   const std::filesystem::path images = options_.task_folder / "images";
   ASSIGN_OR_RETURN(AssembledTask assembled, assemble_task(request, images));
   if (assembled.refused)
-    return std::vector{GateResult{.name = "plan",
-                                  .verdict = assembled.refused->verdict,
-                                  .sentence = assembled.refused->reason}};
-  assembled.task.check_cases = choose_sanitizer_cases(assembled.task, assembled.files);
+    return SanitizerFindings{{GateResult{.name = "plan",
+                                         .verdict = assembled.refused->verdict,
+                                         .sentence = assembled.refused->reason}},
+                             assembled.refused->failed_case};
   ASSIGN_OR_RETURN(const TemporaryTask place, TemporaryTask::make(options_.task_folder));
-  const std::filesystem::path folder = place.folder() / "task";
-  RETURN_IF_ERROR(write_task_folder(assembled.task, assembled.files, folder));
+  int written = 0;
+  const auto write_task =
+      [&](const std::vector<std::string>& cases) -> Result<std::filesystem::path> {
+    const std::filesystem::path folder = place.folder() / fmt::format("task{}", written++);
+    assembled.task.check_cases = cases;
+    RETURN_IF_ERROR(write_task_folder(assembled.task, assembled.files, folder));
+    return folder;
+  };
   return pass_sanitizers({.sanitizer = options_.sanitizer,
                           .worker = options_.worker,
                           .device = options_.device,
                           .timeout_s = options_.compare_timeout_s,
                           .watch_initialisation = !calls_library(assembled),
                           .give_up = options_.give_up},
-                         folder);
+                         choose_sanitizer_cases(assembled.task, assembled.files), write_task);
 }
 
 Evaluation CudaJudge::compare(const CompareRequest& compare) {
@@ -234,14 +240,15 @@ Evaluation CudaJudge::compare(const CompareRequest& compare) {
                           clock_);
   std::vector<GateResult> gates;
   if (!options_.sanitizer.empty()) {
-    Result<std::vector<GateResult>> passed = sanitize(request);
-    if (!passed.ok()) return engine_failure(request, passed.error(), clock_);
-    gates = std::move(passed).value();
+    const Result<SanitizerFindings> found = sanitize(request);
+    if (!found.ok()) return engine_failure(request, found.error(), clock_);
+    gates = found->results;
     const GateResult& last = gates.back();
     if (last.verdict != Verdict::accepted) {
       Evaluation evaluation = engine_failure(request, {}, clock_);
       evaluation.verdict = last.verdict;
       evaluation.reason = fmt::format("{}: {}", last.name, last.sentence);
+      evaluation.failed_case = found->failed_case;
       evaluation.gates = std::move(gates);
       return evaluation;
     }

@@ -56,7 +56,7 @@ class CudaJudge final : public Judge {
   Evaluation conduct(const TaskRequest& request, double timeout_s);
   Result<TaskResult> run_task(const AssembledTask& assembled, double timeout_s);
   // What each sanitizer says of a candidate that is to be promoted.
-  Result<std::vector<GateResult>> sanitize(const TaskRequest& promoted);
+  Result<SanitizerFindings> sanitize(const TaskRequest& promoted);
   void hold_to_floors(Evaluation& evaluation) const;
 
   const Problem& problem_;

@@ -98,20 +98,38 @@ std::string first_complaint(const std::string& output) {
   return "no line of its report was kept";
 }
 
-GateResult judge(const Tool& tool, const PlainRun& watched, const PlainRun& alone) {
+GateResult judge(const Tool& tool, const PlainRun& watched, const Json& hashes_alone) {
   if (watched.wrapper_exit_code.value_or(0) != 0)
     return {.name = tool.name,
             .verdict = tool.verdict,
             .sentence = first_complaint(watched.wrapper_output)};
   if (watched.verdict != Verdict::accepted)
     return {.name = tool.name, .verdict = watched.verdict, .sentence = watched.reason};
-  if (watched.output_hashes != alone.output_hashes)
+  if (watched.output_hashes != hashes_alone)
     return {.name = tool.name,
             .verdict = Verdict::not_repeatable,
             .sentence = "the outputs differ from those without the tool"};
   return {.name = tool.name,
           .verdict = Verdict::accepted,
           .sentence = "found nothing; outputs as without the tool"};
+}
+
+// A tool tells of all cases together. What it then finds on one alone is that case's.
+Result<std::string> find_failed_case(const SanitizerGate& gate, const Tool& tool,
+                                     const std::vector<std::string>& cases,
+                                     const Json& hashes_alone, const WritePlainTask& write_task,
+                                     GateResult& result) {
+  if (cases.size() < 2) return cases.empty() ? std::string() : cases.front();
+  for (const std::string& name : cases) {
+    ASSIGN_OR_RETURN(const std::filesystem::path folder, write_task({name}));
+    ASSIGN_OR_RETURN(const PlainRun watched, run_plain(gate, folder, &tool));
+    const GateResult one = judge(tool, watched, {{name, hashes_alone.value(name, std::string())}});
+    if (one.verdict == Verdict::accepted) continue;
+    result.verdict = one.verdict;
+    result.sentence = one.sentence;
+    return name;
+  }
+  return std::string();
 }
 
 struct CoveringCase {
@@ -146,25 +164,32 @@ std::vector<std::string> choose_sanitizer_cases(const EvaluationTask& task,
   return chosen;
 }
 
-Result<std::vector<GateResult>> pass_sanitizers(const SanitizerGate& gate,
-                                                const std::filesystem::path& task_folder) {
-  std::vector<GateResult> results;
-  ASSIGN_OR_RETURN(const PlainRun alone, run_plain(gate, task_folder, nullptr));
-  const auto cases = static_cast<int>(alone.output_hashes.size());
+Result<SanitizerFindings> pass_sanitizers(const SanitizerGate& gate,
+                                          const std::vector<std::string>& cases,
+                                          const WritePlainTask& write_task) {
+  SanitizerFindings findings;
+  std::vector<GateResult>& results = findings.results;
+  ASSIGN_OR_RETURN(const std::filesystem::path folder, write_task(cases));
+  ASSIGN_OR_RETURN(const PlainRun alone, run_plain(gate, folder, nullptr));
   if (alone.verdict != Verdict::accepted) {
     results.push_back({.name = "plain memory", .verdict = alone.verdict, .sentence = alone.reason});
-    return results;
+    return findings;
   }
   for (const Tool& tool : kTools) {
     if (tool.name == kInitcheck && !gate.watch_initialisation) continue;
     const auto began = std::chrono::steady_clock::now();
-    ASSIGN_OR_RETURN(const PlainRun watched, run_plain(gate, task_folder, &tool));
-    GateResult& result = results.emplace_back(judge(tool, watched, alone));
-    result.cases = cases;
+    ASSIGN_OR_RETURN(const PlainRun watched, run_plain(gate, folder, &tool));
+    GateResult& result = results.emplace_back(judge(tool, watched, alone.output_hashes));
+    if (result.verdict != Verdict::accepted) {
+      ASSIGN_OR_RETURN(
+          findings.failed_case,
+          find_failed_case(gate, tool, cases, alone.output_hashes, write_task, result));
+    }
+    result.cases = static_cast<int>(alone.output_hashes.size());
     result.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     if (result.verdict != Verdict::accepted) break;
   }
-  return results;
+  return findings;
 }
 
 }  // namespace kbeam

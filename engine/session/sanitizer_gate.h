@@ -27,9 +27,19 @@ struct SanitizerGate {
   std::function<bool()> give_up;
 };
 
-// One result a tool, in the order in which they ran; none follows one that found something.
-// `task_folder` holds a task of kind plain.
-Result<std::vector<GateResult>> pass_sanitizers(const SanitizerGate& gate,
-                                                const std::filesystem::path& task_folder);
+// Writes a task of kind plain that checks these cases, and returns its folder.
+using WritePlainTask =
+    std::function<Result<std::filesystem::path>(const std::vector<std::string>& cases)>;
+
+struct SanitizerFindings {
+  // One a tool, in the order in which they ran; none follows one that found something.
+  std::vector<GateResult> results;
+  // The first case on which that one did, where it can be told: a portfolio is to lose the row that
+  // failed, not all of them.
+  std::string failed_case;
+};
+Result<SanitizerFindings> pass_sanitizers(const SanitizerGate& gate,
+                                          const std::vector<std::string>& cases,
+                                          const WritePlainTask& write_task);
 
 }  // namespace kbeam
