@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <cstdint>
 
-KBEAM_KNOB(int, kStep, 2, 1, 2, 3, 4);      // chunks of rows that are left out together
-KBEAM_KNOB(int, kMostRanks, 2, 1, 2, 3);    // blocks a matrix, if there are few
-KBEAM_KNOB(int, kRankWarps, 4, 4, 6, 7);    // warps of each, if there are several
-KBEAM_KNOB(int, kCut, 6, 4, 6, 11);         // the same as kStep, while blocks of pivots are applied
+KBEAM_KNOB(int, kStep, 2, 1, 2, 3, 4);    // chunks of rows that are left out together
+KBEAM_KNOB(int, kMostRanks, 2, 1, 2, 3);  // blocks a matrix, if there are few
+KBEAM_KNOB(int, kRankWarps, 4, 4, 6, 7);  // warps of each, if there are several
+KBEAM_KNOB(int, kCut, 6, 4, 6, 11);       // the same as kStep, while blocks of pivots are applied
 
 namespace {
 
@@ -89,11 +89,10 @@ __device__ __forceinline__ void fence_copies() {
 // Places are `offset` floats on, which the instruction adds.
 __device__ __forceinline__ void load_if(bool really, float (&to)[4], const float* from,
                                         int offset) {
-  asm volatile(
-      "{.reg .pred p; setp.ne.u32 p, %5, 0; @p ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];}"
-      : "+f"(to[0]), "+f"(to[1]), "+f"(to[2]), "+f"(to[3])
-      : "r"(shared_address(from) + 4 * offset), "r"(std::uint32_t{really})
-      : "memory");
+  asm volatile("{.reg .pred p; setp.ne.u32 p, %5, 0; @p ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];}"
+               : "+f"(to[0]), "+f"(to[1]), "+f"(to[2]), "+f"(to[3])
+               : "r"(shared_address(from) + 4 * offset), "r"(std::uint32_t{really})
+               : "memory");
 }
 __device__ __forceinline__ void store_if(bool really, float* to, int offset,
                                          const float (&from)[4]) {
@@ -325,12 +324,8 @@ struct PanelWarp {
   int warps, rank, ranks;
   int live;  // chunks of the present panel
 
-  __device__ __forceinline__ int column(int s) const {
-    return mine * kColumns + 8 * s + lane / 4;
-  }
-  __device__ __forceinline__ int row_in_chunk() const {
-    return lane % 4 * 4;
-  }
+  __device__ __forceinline__ int column(int s) const { return mine * kColumns + 8 * s + lane / 4; }
+  __device__ __forceinline__ int row_in_chunk() const { return lane % 4 * 4; }
 
   __device__ __forceinline__ void load() {
 #pragma unroll
@@ -420,6 +415,14 @@ struct PanelWarp {
     }
   }
 
+  // The same without the first group.
+  template <class Do>
+  __device__ __forceinline__ void after_first(const Do& act) const {
+    if constexpr (kStep < kChunks) {
+      if (live > kStep) each_chunk<kStep>(act);
+    }
+  }
+
   __device__ __forceinline__ void emit_own(int panel) {
     float products[2][4] = {};
     bool factored[2];
@@ -485,9 +488,9 @@ struct PanelWarp {
       float sum = 0;
 #pragma unroll
       for (int k = 0; k < j; ++k)
-        sum = fmaf(row[k],
-                   __shfl_sync(~0u, products[k / 8][j / 8 * 2 + k % 2], j % 8 * 4 + k % 8 / 2),
-                   sum);
+        sum =
+            fmaf(row[k],
+                 __shfl_sync(~0u, products[k / 8][j / 8 * 2 + k % 2], j % 8 * 4 + k % 8 / 2), sum);
       const float t = __shfl_sync(~0u, tau[j / 8], j % 8 * 4);
       row[j] = lane > j ? 0.0f : lane == j ? t : -t * sum * (kLower * kLower);
       if (lane < kColumns) to[j * kColumns + lane] = row[j] * (kLower * kLower);
@@ -586,16 +589,20 @@ struct PanelWarp {
   __device__ __forceinline__ Remade remake(float* slot, float alpha, int group) const {
     const int end = slot_floats(live);
     float most = 0, sum = 0;
+#pragma unroll 1
     for (int i = 4 + lane; i < end; i += 32) most = fmaxf(most, fabsf(slot[i]));
     most = __uint_as_float(warp_most(__float_as_uint(most)));
     const Scale scale = scale_for(fmaxf(most, fabsf(alpha)));
+#pragma unroll 1
     for (int i = 4 + lane; i < end; i += 32) {
       const float x = slot[i] * scale.to;
       sum = fmaf(x, x, sum);
     }
     for (int level = 16; level > 0; level >>= 1) sum += __shfl_xor_sync(~0u, sum, level);
-    if (lane / 4 == group)
+    if (lane / 4 == group) {
+#pragma unroll 1
       for (int i = 4 + lane % 4; i < end; i += 4) slot[i] *= scale.to;
+    }
     __syncwarp();
     alpha *= scale.to;
     sum = fmaf(alpha, alpha, sum);
@@ -603,63 +610,34 @@ struct PanelWarp {
     return {r, scale, alpha - r.beta};
   }
 
-  // What one pivot leaves for the next.
-  struct Step {
-    float part[4];     // squares of the next pivot
-    float dot[2][4];   // of the next pivot with both sets
-    float top[2];      // row of the next pivot
-    float square, sum, root;
-  };
-  // Group kFrom of the chunks and those after it: the next pivot, column c, goes out to `next` and
-  // comes back, dots follow a group behind. The norm is finished in the gaps.
-  template <int kHalf, int kFrom = 0>
-  __device__ __forceinline__ void turn_over(Step& st, const float (&u)[2], const float* slot,
-                                            float* next, int c, bool more) {
-    if constexpr (kFrom == kStep) begin_norm<kHalf>(st);
-#pragma unroll
-    for (int k = kFrom; k < kFrom + kStep && k < kChunks; ++k) {
-      publish<kHalf>(more, next, k, c);
-      if constexpr (kHalf == 0) {
-        float p[4];
-        pivot_chunk(p, slot, k);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) a[1][k][i] = fmaf(u[1], p[i], a[1][k][i]);
-      }
-      __syncwarp();
-      if constexpr (kHold) load_if(more, x[k], next + row_in_chunk(), 4 + k * kColumns);
-    }
-    if constexpr (kFrom == 0) {
-#pragma unroll
-      for (int s = kHalf; s < 2; ++s) st.top[s] = quad_row(a[s][0], c % kColumns, lane);
-      st.square += __shfl_xor_sync(~0u, st.square, 2);
-    } else {
-#pragma unroll
-      for (int k = kFrom - kStep; k < kFrom; ++k) add_dots<kHalf>(st.dot, next, k);
-    }
-    if constexpr (kFrom + kStep < kChunks) {
-      if (live > kFrom + kStep) {
-        turn_over<kHalf, kFrom + kStep>(st, u, slot, next, c, more);
-        return;
-      }
-    }
-    if constexpr (kFrom == 0) begin_norm<kHalf>(st);
-#pragma unroll
-    for (int k = kFrom; k < kFrom + kStep && k < kChunks; ++k) add_dots<kHalf>(st.dot, next, k);
-  }
+  // Chunk k meets the pivot, adds its squares, and as a part of the next pivot, column c, goes out
+  // to `next` and comes back.
   template <int kHalf>
-  __device__ __forceinline__ static void begin_norm(Step& st) {
-    st.sum = fmaf(st.top[kHalf], st.top[kHalf], st.square);
-    st.root = reciprocal_root(st.sum);
+  __device__ __forceinline__ void turn_over(int k, const float (&u)[2], const float* slot,
+                                            float* next, int c, bool more, float (&squares)[4]) {
+    float p[4];
+    pivot_chunk(p, slot, k);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) a[kHalf][k][i] = fmaf(u[kHalf], p[i], a[kHalf][k][i]);
+    publish<kHalf>(more, next, k, c);
+    add_squares<kHalf>(squares, k, c);
+    if constexpr (kHalf == 0) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) a[1][k][i] = fmaf(u[1], p[i], a[1][k][i]);
+    }
+    __syncwarp();
+    if constexpr (kHold) load_if(more, x[k], next + row_in_chunk(), 4 + k * kColumns);
   }
 
-  // Columns 8 kHalf .. 8 kHalf + 7 of my panel, each applied to those after it.
+  // Columns 8 kHalf .. 8 kHalf + 7 of my panel, each applied to those after it. The first chunks
+  // come last, so that what the chain of pivots waits for stands in one piece.
   template <int kHalf>
   __device__ __forceinline__ void factor_half(int panel, int count) {
     const int end = min(8 * kHalf + 8, count);
     int c = 8 * kHalf;
     if (c >= end) return;
     float* next = slots + slot_place(kChunks, panel) + c * slot_floats(live);
-    const float* slot = next;
+    float* slot = next;
     float u[2] = {};
     // The first pivot is preceded by one of zeros.
     const float zeros[4] = {};
@@ -673,69 +651,64 @@ struct PanelWarp {
 #pragma unroll 1
     for (;; ++c) {
       if (kHalf == 1 && c == kColumns) break;
-      Step st{};
-      each_chunk([&](int k) {
-        float p[4];
-        pivot_chunk(p, slot, k);
+      const bool more = c < end;
+      float squares[4] = {}, dot[2][4] = {};
+      after_first([&](int k) { turn_over<kHalf>(k, u, slot, next, c, more, squares); });
 #pragma unroll
-        for (int i = 0; i < 4; ++i) a[kHalf][k][i] = fmaf(u[kHalf], p[i], a[kHalf][k][i]);
-        add_squares<kHalf>(st.part, k, c);
-      });
-      st.square = four_sum(st.part);
-      st.square += __shfl_xor_sync(~0u, st.square, 1);
-      turn_over<kHalf>(st, u, slot, next, c, c < end);
+      for (int k = 0; k < kStep && k < kChunks; ++k)
+        turn_over<kHalf>(k, u, slot, next, c, more, squares);
       if (c == end) break;
       slot = next;
       next += slot_floats(live);
       const int group = c % 8;
-      float d[2];
+      const float mine_squared = four_sum(squares);
+      float quarter[4], top[2], d[2];
 #pragma unroll
-      for (int s = kHalf; s < 2; ++s) d[s] = quad_sum(four_sum(st.dot[s]));
-      const float alpha = st.top[kHalf];
-      Reflector r = make_reflector(alpha, st.sum, st.root);
-      if (st.square < kTinySquare) r.over_norm = 0;
-      float w = __shfl_sync(~0u, alpha - r.beta, 4 * group);
-      float over_norm = __shfl_sync(~0u, r.over_norm, 4 * group);
-      float gamma_now = __shfl_sync(~0u, r.gamma, 4 * group);
-      float lift_now = 1, undo = 1;
-      if (__builtin_expect(over_norm == 0, 0)) {
-        const float pivot = __shfl_sync(~0u, alpha, 4 * group);
+      for (int q = 0; q < 4; ++q) quarter[q] = __shfl_sync(~0u, mine_squared, 4 * group + q);
+#pragma unroll
+      for (int s = kHalf; s < 2; ++s) top[s] = quad_row(a[s][0], c, lane);
+      const float alpha = __shfl_sync(~0u, top[kHalf], 4 * group);
+      after_first([&](int k) { add_dots<kHalf>(dot, slot, k); });
+      const float square = four_sum(quarter), sum = fmaf(alpha, alpha, square);
+      Reflector r = make_reflector(alpha, sum, reciprocal_root(sum));
+#pragma unroll
+      for (int k = 0; k < kStep && k < kChunks; ++k) add_dots<kHalf>(dot, slot, k);
+#pragma unroll
+      for (int s = kHalf; s < 2; ++s) d[s] = quad_sum(four_sum(dot[s]));
+      float w = alpha - r.beta, lift_now = 1, undo = 1;
+      if (__builtin_expect(square < kTinySquare, 0)) {
         if (below_is_zero(slot)) {
-          r = {pivot, 0, 0, 0};
-          w = gamma_now = 0;
+          r = {alpha, 0, 0, 0};
+          w = 0;
         } else {
-          float* own = const_cast<float*>(slot);
-          const Remade again = remake(own, pivot, group);
+          const Remade again = remake(slot, alpha, group);
           r = again.r;
           lift_now = again.scale.to;
           undo = again.scale.back;
           w = again.w;
-          over_norm = r.over_norm;
-          gamma_now = r.gamma;
           load_pivot(slot);
           dots<kHalf>(slot, d);
         }
       }
       if (lane == 4 * group) {
-        float* own = const_cast<float*>(slot);
-        own[4 + c] = w;
-        *reinterpret_cast<float2*>(own) = make_float2(gamma_now, over_norm);
+        slot[4 + c] = w;
+        *reinterpret_cast<float2*>(slot) = make_float2(r.gamma, r.over_norm);
       }
       __syncwarp();
-      if (lane / 4 == group) barrier_arrive(bars + panel * kColumns + c);
+      if (lane / 4 == group) {
+        barrier_arrive(bars + panel * kColumns + c);
+        tau[kHalf] = r.tau;
+        diagonal[kHalf] = r.beta * undo;
+        gamma[kHalf] = r.gamma;
+        lift[kHalf] = lift_now;
+      }
       if constexpr (kHold) {
 #pragma unroll
         for (int i = 0; i < 4; ++i)
           if (row_in_chunk() + i == c) x[0][i] = w;
       }
-      if (lane / 4 == group) {
-        tau[kHalf] = r.tau;
-        diagonal[kHalf] = r.beta * undo;
-        gamma[kHalf] = gamma_now;
-        lift[kHalf] = lift_now;
-      }
 #pragma unroll
-      for (int s = kHalf; s < 2; ++s) u[s] = -over_norm * fmaf(w, st.top[s], d[s]) * gamma_now;
+      for (int s = kHalf; s < 2; ++s) u[s] = -r.over_norm * fmaf(w, top[s], d[s]) * r.gamma;
       if (lane / 4 <= group) u[kHalf] = 0;
     }
   }
@@ -789,6 +762,7 @@ __device__ __forceinline__ void send_pivots(const Warp& w) {
     for (int j = panel * kColumns; j < end; ++j, slot += floats) {
       barrier_wait(w.bars + j);
       fence_copies();
+#pragma unroll 1
       for (int peer = 0; peer < w.ranks; ++peer)
         if (peer != w.rank) send(slot, 4 * floats, w.bars + j, peer);
     }
@@ -867,8 +841,7 @@ struct BlockWarp : PanelWarp<kChunks, kAligned, false> {
 #pragma unroll
     for (int n = 0; n < 2; ++n)
 #pragma unroll
-      for (int k = 0; k < 2; ++k)
-        triangle[n][k] = t[(n * 8 + lane / 4) * 8 + k * 4 + lane % 4];
+      for (int k = 0; k < 2; ++k) triangle[n][k] = t[(n * 8 + lane / 4) * 8 + k * 4 + lane % 4];
     barrier_wait(Base::bars + block);
     float sums[3][2][4] = {};
     const char* high_place = v + piece_place(lane % 16, lane / 16);
@@ -1057,7 +1030,8 @@ int plan_part(Job& job, const Part& part, int columns) {
   auto kept = job.plan.scratch<char>(
       rest ? std::int64_t{job.batch} * shape.blocks * kept_bytes(kChunks) : 16);
   job.plan.launch(
-      rest ? choose_kernel<kChunks, true>(aligned, warps) : choose_kernel<kChunks, false>(aligned, warps),
+      rest ? choose_kernel<kChunks, true>(aligned, warps)
+           : choose_kernel<kChunks, false>(aligned, warps),
       {.grid = job.batch * ranks,
        .block = 32 * warps,
        .cluster = {ranks, 1},
@@ -1067,12 +1041,12 @@ int plan_part(Job& job, const Part& part, int columns) {
     shape.n = part.n - columns;
     const int groups = (shape.n + kBlockWarps * kColumns - 1) / (kBlockWarps * kColumns);
     const std::int64_t on = std::int64_t{columns} * job.m;
-    job.plan.launch(aligned ? apply_columns<kChunks, true> : apply_columns<kChunks, false>,
-                    {.grid = job.batch * groups,
-                     .block = 32 * kBlockWarps,
-                     .shared_bytes = (shape.blocks + 15) / 16 * 128 +
-                                     kept_place(kChunks, shape.blocks)},
-                    part.a + on, part.h + on, kept, shape);
+    job.plan.launch(
+        aligned ? apply_columns<kChunks, true> : apply_columns<kChunks, false>,
+        {.grid = job.batch * groups,
+         .block = 32 * kBlockWarps,
+         .shared_bytes = (shape.blocks + 15) / 16 * 128 + kept_place(kChunks, shape.blocks)},
+        part.a + on, part.h + on, kept, shape);
   }
   return shape.reflectors;
 }
@@ -1087,9 +1061,10 @@ void plan_parts(Job& job) {
       done = plan_part<11>(job, part, part.n);
     } else {
       // No more than leaves a square for the next part.
-      const int columns = std::max(part.m, part.n) <= 2 * kChip
-                              ? (std::max(part.m, part.n) - kChip + kColumns - 1) / kColumns * kColumns
-                              : kChip;
+      const int columns =
+          std::max(part.m, part.n) <= 2 * kChip
+              ? (std::max(part.m, part.n) - kChip + kColumns - 1) / kColumns * kColumns
+              : kChip;
       done = plan_part<22>(job, part, std::min(columns, part.n));
     }
     const std::int64_t on = std::int64_t{done} * job.m + done;
