@@ -71,44 +71,44 @@ struct Lane {
 
   template <int kLive>
   __device__ __forceinline__ void step(int j) {
-    Reflector r = make_reflector(v[0], square);
-    if (square < kTinySquare) r.over_norm = 0;
+    const float alpha = __shfl_sync(~0u, v[0], j), below = __shfl_sync(~0u, square, j);
     float x[kLive], part[4] = {};
 #pragma unroll
     for (int i = 1; i < kLive; ++i) x[i] = __shfl_sync(~0u, v[i], j);
+    Reflector r = make_reflector(alpha, below);
 #pragma unroll
     for (int i = 1; i < kLive; ++i) part[i % 4] = fmaf(x[i], v[i], part[i % 4]);
     float d = (part[0] + part[1]) + (part[2] + part[3]), undo = 1, lift_now = 1;
-    const float over_norm = __shfl_sync(~0u, r.over_norm, j);
-    float gamma_now = __shfl_sync(~0u, r.gamma, j), tau_now = __shfl_sync(~0u, r.tau, j);
-    float t = fmaf(tau_now, v[0], over_norm * d);
-    if (__builtin_expect(over_norm == 0, 0)) {
-      float most = 0, sum = 0, alpha = __shfl_sync(~0u, v[0], j);
+    if (__builtin_expect(below < kTinySquare, 0)) {
+      float most[4] = {};
 #pragma unroll
-      for (int i = 1; i < kLive; ++i) most = fmaxf(most, fabsf(x[i]));
-      const Scale scale = scale_for(fmaxf(most, fabsf(alpha)));
-      d = 0;
+      for (int i = 1; i < kLive; ++i) most[i % 4] = fmaxf(most[i % 4], fabsf(x[i]));
+      const float tail = fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
+      r = {alpha, 0, 0, 0};
+      if (tail != 0) {
+        const Scale scale = scale_for(fmaxf(tail, fabsf(alpha)));
+        float sum = 0;
+        d = 0;
 #pragma unroll
-      for (int i = 1; i < kLive; ++i) {
-        x[i] *= scale.to;
-        sum = fmaf(x[i], x[i], sum);
-        d = fmaf(x[i], v[i], d);
+        for (int i = 1; i < kLive; ++i) {
+          x[i] *= scale.to;
+          sum = fmaf(x[i], x[i], sum);
+          d = fmaf(x[i], v[i], d);
+        }
+        r = make_reflector(alpha * scale.to, sum);
+        undo = scale.back;
+        lift_now = scale.to;
       }
-      r = make_reflector(alpha * scale.to, sum);
-      if (most == 0) r = {alpha * scale.to, 0, 0, 0};
-      t = fmaf(r.tau, v[0], r.over_norm * d);
-      gamma_now = r.gamma;
-      undo = scale.back;
-      lift_now = scale.to;
     }
+    const float t = fmaf(r.tau, v[0], r.over_norm * d);
     if (lane == j) {
       tau = r.tau;
-      gamma = gamma_now;
+      gamma = r.gamma;
       lift = lift_now;
     }
     const float mine = lane == j ? r.beta * undo : v[0] - t;
     rows[j * kRowStride + lane] = lane < j ? v[0] * lift * gamma : mine * back;
-    const float u = lane > j ? -t * gamma_now : 0.0f;
+    const float u = lane > j ? -t * r.gamma : 0.0f;
     float sum[4] = {};
 #pragma unroll
     for (int i = 1; i < kLive; ++i) {
