@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-KBEAM_KNOB(int, kStep, 2, 1, 2, 3, 4);    // chunks of rows that are left out together
+KBEAM_KNOB(int, kStep, 4, 1, 2, 3, 4);    // chunks of rows that are left out together
 KBEAM_KNOB(int, kMostRanks, 2, 1, 2, 3);  // blocks a matrix, if there are few
 KBEAM_KNOB(int, kRankWarps, 4, 4, 6, 7);  // warps of each, if there are several
 KBEAM_KNOB(int, kCut, 6, 4, 6, 11);       // the same as kStep, while blocks of pivots are applied
@@ -65,9 +65,9 @@ __device__ __forceinline__ void barrier_wait(std::uint64_t* barrier) {
         : "r"(shared_address(barrier))
         : "memory");
 }
-// Copies to the same place in the shared memory of block `rank`, and counts the bytes on its
-// barrier. What is copied was written by lanes that have called fence_copies() since.
-__device__ __forceinline__ void send(const float* place, int bytes, std::uint64_t* barrier,
+// Writes to the same place in the shared memory of block `rank`, and counts the bytes on its
+// barrier.
+__device__ __forceinline__ void send(float4* place, float4 value, std::uint64_t* barrier,
                                      int rank) {
   std::uint32_t to, on;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
@@ -77,13 +77,11 @@ __device__ __forceinline__ void send(const float* place, int bytes, std::uint64_
                : "=r"(on)
                : "r"(shared_address(barrier)), "r"(rank));
   asm volatile(
-      "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, "
-      "[%3];" ::"r"(to),
-      "r"(shared_address(place)), "r"(bytes), "r"(on)
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::
+          "r"(to),
+      "r"(__float_as_uint(value.x)), "r"(__float_as_uint(value.y)), "r"(__float_as_uint(value.z)),
+      "r"(__float_as_uint(value.w)), "r"(on)
       : "memory");
-}
-__device__ __forceinline__ void fence_copies() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 // Leaves `to` as it is where `really` does not hold.
 // Places are `offset` floats on, which the instruction adds.
@@ -751,20 +749,32 @@ struct PanelWarp {
   }
 };
 
-// Copies the pivots made here to the other blocks of the cluster.
+// Takes the pivots made here to the other blocks of the cluster. Bulk copies would do it with less
+// code, but the fence before each holds up the warp that makes the pivots by a hundred clocks.
 template <class Warp>
 __device__ __forceinline__ void send_pivots(const Warp& w) {
+  const int last = (w.n - 1) / kColumns, deal = w.warps * w.ranks;
+#pragma unroll 1
   for (int panel = w.rank * w.warps; panel * kColumns < w.reflectors; ++panel) {
     if (panel / w.warps % w.ranks != w.rank) continue;
     const int floats = slot_floats(live_chunks(Warp::kRowChunks, panel));
-    const float* slot = w.slots + slot_place(Warp::kRowChunks, panel);
+    float* slot = w.slots + slot_place(Warp::kRowChunks, panel);
     const int end = min((panel + 1) * kColumns, w.reflectors);
+#pragma unroll 1
     for (int j = panel * kColumns; j < end; ++j, slot += floats) {
       barrier_wait(w.bars + j);
-      fence_copies();
 #pragma unroll 1
-      for (int peer = 0; peer < w.ranks; ++peer)
-        if (peer != w.rank) send(slot, 4 * floats, w.bars + j, peer);
+      for (int peer = 0; peer < w.ranks; ++peer) {
+        // Only where a later panel is made.
+        const int later = (last / deal * w.ranks + peer) * w.warps;
+        const bool wants = (later <= last ? later + w.warps : later - deal + w.warps) > panel;
+        if (peer == w.rank || !wants) continue;
+#pragma unroll 1
+        for (int i = w.lane; i < floats / 4; i += 32) {
+          float4* place = reinterpret_cast<float4*>(slot) + i;
+          send(place, *place, w.bars + j, peer);
+        }
+      }
     }
   }
 }
@@ -807,7 +817,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     w.run();
   }
   if (!begun) cluster_sync();
-  if (warp == w.warps && w.lane == 0) send_pivots(w);
+  if (warp == w.warps) send_pivots(w);
   // Shared memory that a block still copies from or into stays.
   if (w.ranks > 1) cluster_sync();
 }
