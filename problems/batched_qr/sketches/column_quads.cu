@@ -77,8 +77,8 @@ __device__ __forceinline__ void send(float4* place, float4 value, std::uint64_t*
                : "=r"(on)
                : "r"(shared_address(barrier)), "r"(rank));
   asm volatile(
-      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::
-          "r"(to),
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, "
+      "[%5];" ::"r"(to),
       "r"(__float_as_uint(value.x)), "r"(__float_as_uint(value.y)), "r"(__float_as_uint(value.z)),
       "r"(__float_as_uint(value.w)), "r"(on)
       : "memory");
