@@ -1,7 +1,9 @@
-// Blocked Householder QR for large matrices: a cluster holds a panel of 64 or 128 columns and gets
-// its reflectors from the FP64 Gram matrix and the top rows, without a loop over long columns. A
-// panel whose pivots are too small takes Householder steps instead. Updates are FP16 halves, three
-// products each. Not tuned below 1000 rows.
+// Blocked Householder QR for few large matrices. A cluster holds a panel of 128 columns, 256 rows a
+// block: it applies the panel before to it, then factors 16 columns at a time. Their Gram matrix in
+// FP64 and their top rows, summed over the cluster, give R, tau and the triangle that turns the
+// rest of the columns into V, by 16 steps of one warp; columns that are too nearly dependent take
+// Householder steps instead. The rest of the matrix takes a panel's reflectors beside the next
+// panel. Every product of an update is three products of FP16 halves.
 #include <cuda_fp16.h>
 #include <kbeam/candidate.h>
 
@@ -9,24 +11,25 @@
 #include <cstdint>
 
 KBEAM_KNOB(int, kGram, 1, 0, 1);             // 0: Householder steps in every panel
-KBEAM_KNOB(int, kOverlap, 1, 0, 1);          // far updates run beside the next panel
-KBEAM_KNOB(int, kFarSlab, 1024, 512, 1024);  // rows that one block projects, far from the panel
-KBEAM_KNOB(int, kFarTiles, 8, 4, 8, 16);     // tiles of rows that one block updates
-KBEAM_KNOB(int, kNearSlab, 128, 128, 256);   // the same for the columns of the next panel
+KBEAM_KNOB(int, kOverlap, 1, 0, 1);          // the rest is updated beside the next panel
+KBEAM_KNOB(int, kSlab, 1024, 512, 1024);     // rows that one block projects
+KBEAM_KNOB(int, kUpdateTiles, 8, 4, 8, 16);  // tiles of rows that one block updates
 
 namespace {
 
-constexpr int kHalf = 64;  // columns that are factored together
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / 32;
+constexpr int kPanel = 128;  // columns of a panel
+constexpr int kRows = 256;   // rows of a block of its cluster
+constexpr int kGroup = 16;   // columns that are factored together
+constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int kTile = 128;  // rows and columns of an update tile
+constexpr int kPieces = kPanel / 8;
 
 // A sum of squares below this may have lost something to underflow; then the column is scaled
 // again and summed anew.
 constexpr float kTinySquare = 0x1p-90f;
-// What may be left of a column's square inside a panel, and of a pivot's square below the diagonal,
-// for the Gram matrix to be trusted.
-constexpr double kLeastPivot = 1e-9, kLeastTail = 1e-9;
+// What may be left of a column's square inside a group, and of a pivot's square below the diagonal,
+// for the Gram matrix to be trusted; and from what on FP32 is enough for V.
+constexpr double kLeastPivot = 1e-7, kLeastTail = 1e-9, kGoodPivot = 0.03;
 // Brings typical elements of V near 1, so that the low half keeps its bits.
 constexpr float kRaise = 0x1p6f;
 
@@ -35,6 +38,7 @@ struct Step {
   int reflectors;   // of the matrix
   int stride;       // leading dimension of X, whose rows and columns are padded with zeros
   int columns_all;  // of X
+  int image_rows;   // of an image of V
   int first;        // row and column where the panel begins
 };
 
@@ -48,14 +52,67 @@ __device__ __forceinline__ std::uint32_t address_in(std::uint32_t address, int r
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
   return there;
 }
-__device__ __forceinline__ void store_remote(std::uint32_t to, float4 x) {
-  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(x.x), "f"(x.y),
-               "f"(x.z), "f"(x.w)
+__device__ __forceinline__ void barrier_init(std::uint64_t* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(arrivals)
                : "memory");
+}
+__device__ __forceinline__ void barrier_expect(std::uint64_t* barrier, int bytes) {
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+}
+__device__ __forceinline__ void barrier_wait(std::uint64_t* barrier, std::uint32_t parity) {
+  std::uint32_t done = 0;
+  while (!done)
+    asm volatile(
+        "{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;"
+        " selp.u32 %0, 1, 0, p;}"
+        : "=r"(done)
+        : "r"(shared_address(barrier)), "r"(parity)
+        : "memory");
+}
+__device__ __forceinline__ void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+// Writes to the same place in the shared memory of block `rank`, and counts the bytes on its
+// barrier.
+__device__ __forceinline__ void send(float* place, float x, std::uint64_t* barrier, int rank) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(
+                   address_in(shared_address(place), rank)),
+               "r"(__float_as_uint(x)), "r"(address_in(shared_address(barrier), rank))
+               : "memory");
+}
+__device__ __forceinline__ void send(double* place, double x, std::uint64_t* barrier, int rank) {
+  asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(
+                   address_in(shared_address(place), rank)),
+               "l"(__double_as_longlong(x)), "r"(address_in(shared_address(barrier), rank))
+               : "memory");
+}
+__device__ __forceinline__ void send(float2* place, float2 x, std::uint64_t* barrier, int rank) {
+  asm volatile(
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(
+          address_in(shared_address(place), rank)),
+      "r"(__float_as_uint(x.x)), "r"(__float_as_uint(x.y)),
+      "r"(address_in(shared_address(barrier), rank))
+      : "memory");
+}
+__device__ __forceinline__ void send(float4* place, float4 x, std::uint64_t* barrier, int rank) {
+  asm volatile(
+      "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, "
+      "[%5];" ::"r"(address_in(shared_address(place), rank)),
+      "r"(__float_as_uint(x.x)), "r"(__float_as_uint(x.y)), "r"(__float_as_uint(x.z)),
+      "r"(__float_as_uint(x.w)), "r"(address_in(shared_address(barrier), rank))
+      : "memory");
 }
 __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
                    : "memory");
+}
+// What all lanes have alike, so that the compiler knows it: a branch on it leaves the warp whole.
+__device__ __forceinline__ int uniform(int x) {
+  return static_cast<int>(__reduce_max_sync(~0u, static_cast<unsigned>(x)));
 }
 __device__ __forceinline__ int cluster_rank() {
   int rank;
@@ -77,6 +134,29 @@ __device__ __forceinline__ void wait_for_previous() {
 __device__ __forceinline__ void copy_16(void* to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from)
                : "memory");
+}
+// Between shared memory and elsewhere, `bytes` at once; what was written to shared memory must have
+// been shown.
+__device__ __forceinline__ void copy_bulk(void* to, const void* from, int bytes,
+                                          std::uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+__device__ __forceinline__ void store_bulk(void* to, const void* from, int bytes) {
+  asm volatile(
+      "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\ncp.async.bulk.commit_group;" ::
+          "l"(to),
+      "r"(shared_address(from)), "r"(bytes)
+      : "memory");
+}
+__device__ __forceinline__ void wait_bulk_read() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+__device__ __forceinline__ void wait_bulk() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -127,13 +207,31 @@ __device__ __forceinline__ void multiply_add(double (&c)[4], const double (&a)[8
       : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]),
         "d"(b[0]), "d"(b[1]), "d"(b[2]), "d"(b[3]));
 }
-// A barrier of the first half of the panel's threads.
-__device__ __forceinline__ void half_barrier() {
-  asm volatile("bar.sync 1, 256;" ::: "memory");
+// c += a b, 16 x 8 x 16 in halves: element pair r of a: row lane / 4 + r % 2 * 8, columns 2 (lane %
+// 4) + r / 2 * 8; of b: rows 2 (lane % 4) + 8 r, column lane / 4.
+__device__ __forceinline__ void multiply_add(float (&c)[4], const std::uint32_t (&a)[4],
+                                             std::uint32_t b0, std::uint32_t b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7},"
+      " {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
-// c (+)= a b on a warpgroup, 64 x 128 x 16: a as the fragments of its four warps, or in shared
-// memory as b is: rows of 64 halves along the sum, in 16-byte pieces that are exchanged by the row
-// modulo 8.
+// Four matrices of 8 x 8 halves; lane l gives row l % 8 of matrix l / 8.
+__device__ __forceinline__ void load_matrices(std::uint32_t (&to)[4], const std::uint16_t* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+__device__ __forceinline__ void load_transposed(std::uint32_t (&to)[4], const std::uint16_t* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+// c (+)= a b on a warpgroup, 64 x 128 x 16: a as the fragments of its four warps or in shared
+// memory; kTurned: the 16 bytes of a piece of b lie across the sum.
+template <int kTurned>
 __device__ __forceinline__ void multiply_wide(float (&c)[16][4], const std::uint32_t (&a)[4],
                                               std::uint64_t b, int add) {
   asm volatile(
@@ -147,7 +245,7 @@ __device__ __forceinline__ void multiply_wide(float (&c)[16][4], const std::uint
       "%40, %41, %42, %43, %44, %45, %46, %47, "
       "%48, %49, %50, %51, %52, %53, %54, %55, "
       "%56, %57, %58, %59, %60, %61, %62, %63}, "
-      "{%64, %65, %66, %67}, %68, p, 1, 1, 0;\n}"
+      "{%64, %65, %66, %67}, %68, p, 1, 1, %70;\n}"
       : "+f"(c[0][0]), "+f"(c[0][1]), "+f"(c[0][2]), "+f"(c[0][3]), "+f"(c[1][0]), "+f"(c[1][1]),
         "+f"(c[1][2]), "+f"(c[1][3]), "+f"(c[2][0]), "+f"(c[2][1]), "+f"(c[2][2]), "+f"(c[2][3]),
         "+f"(c[3][0]), "+f"(c[3][1]), "+f"(c[3][2]), "+f"(c[3][3]), "+f"(c[4][0]), "+f"(c[4][1]),
@@ -160,7 +258,7 @@ __device__ __forceinline__ void multiply_wide(float (&c)[16][4], const std::uint
         "+f"(c[13][0]), "+f"(c[13][1]), "+f"(c[13][2]), "+f"(c[13][3]), "+f"(c[14][0]),
         "+f"(c[14][1]), "+f"(c[14][2]), "+f"(c[14][3]), "+f"(c[15][0]), "+f"(c[15][1]),
         "+f"(c[15][2]), "+f"(c[15][3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(kTurned));
 }
 __device__ __forceinline__ void multiply_wide(float (&c)[16][4], std::uint64_t a, std::uint64_t b,
                                               int add) {
@@ -190,9 +288,12 @@ __device__ __forceinline__ void multiply_wide(float (&c)[16][4], std::uint64_t a
         "+f"(c[15][2]), "+f"(c[15][3])
       : "l"(a), "l"(b), "r"(add));
 }
-__device__ __forceinline__ std::uint64_t operand(std::uint32_t address) {
-  return static_cast<std::uint64_t>((address & 0x3ffff) >> 4) | std::uint64_t{1} << 16 |
-         std::uint64_t{64} << 32 | std::uint64_t{1} << 62;
+// An operand in pieces of 8 rows of 16 bytes, `along` bytes apart in the direction of the sum and
+// `across` in the other.
+__device__ __forceinline__ std::uint64_t operand(std::uint32_t address, int along, int across) {
+  return static_cast<std::uint64_t>((address & 0x3ffff) >> 4) |
+         static_cast<std::uint64_t>(along >> 4) << 16 |
+         static_cast<std::uint64_t>(across >> 4) << 32;
 }
 __device__ __forceinline__ void begin_wide() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -247,864 +348,919 @@ __device__ __forceinline__ float warp_max(float x) {
   for (int level = 16; level > 0; level >>= 1) x = fmaxf(x, __shfl_xor_sync(~0u, x, level));
   return x;
 }
+__device__ __forceinline__ float warp_sum(float x) {
+#pragma unroll
+  for (int level = 16; level > 0; level >>= 1) x += __shfl_xor_sync(~0u, x, level);
+  return x;
+}
+// Over each half of a warp.
+__device__ __forceinline__ float warp_sum_16(float x) {
+#pragma unroll
+  for (int level = 8; level > 0; level >>= 1) x += __shfl_xor_sync(~0u, x, level);
+  return x;
+}
 
 // --- the panel: a cluster a matrix ---
 
-constexpr int kPanelThreads = 512, kPanelWarps = kPanelThreads / 32;
-// Tiles of 16 x 8 of a Gram matrix that hold anything on or above the diagonal, 16 rows after 16.
-constexpr int kGramSize = 20 * 128, kCrossSize = kHalf * kHalf;
-constexpr int kWide = kHalf + 1;  // stride of small matrices
-constexpr int kSpareAt = 2 * kHalf * kWide * 8;
-constexpr int kWorkBytes = kSpareAt + 32 * 32 * 8;
-constexpr int kLetters = 10 * kHalf;
+// A sum over the cluster: block r adds up the r-th share of the elements and sends it to all.
+constexpr int kGramSize = 8 * 8 + kGroup * 8;  // [row][column] of the upper left 8 x 8, then of the
+                                               // last 8 columns
+constexpr int kSpareRanks = 15;                // shares are rounded up
+constexpr int kYStride = 20;                   // words from one column of Y to the next
 
-template <int kRows>
-constexpr int kColumn = kRows + 4;  // floats from one column of the panel to the next
+enum class Quality { bad, precise, good, zero };
 
-template <int kRows, int kHalves>
-constexpr int kPanelBytes =
-    kHalves* kHalf* kColumn<kRows> * 4 + kWorkBytes + kLetters * 8 + kHalf* kWide * 4 + kHalf * 4;
+// While the panel's columns are being updated, they are in registers.
+struct BeforeMemory {
+  std::uint16_t v[2][kPieces][kRows][8];  // of the panel before: [high, low]
+  union {
+    float box[(kPanel + kSpareRanks) * kPanel];  // its V'X: [rank][own column][reflector]
+    std::uint16_t y[2][kPieces][kPanel][8];
+  };
+  float4 sums[kPanel][2];  // of 8 columns
+  float4 parts[kPanel][2];
+  std::uint16_t own_y[2][kPieces][8][8];
+};
 
-template <int kRows, int kHalves>
+struct PanelMemory {
+  float p[kPanel][kRows + 8];
+  union {
+    // V of the group as halves: [high, low][piece of 8 reflectors][row].
+    std::uint16_t v[2][2][kRows][8];
+    double gram_parts[kWarps][kGramSize];
+  };
+  float sum_box[(kPanel + kSpareRanks) * kGroup];
+  float sum_all[kPanel * kGroup];  // V'C by columns
+  // Products of reflectors on and above the diagonal: blocks of 16 x 16, column of blocks by
+  // column.
+  float products[kPanel / kGroup * (kPanel / kGroup + 1) / 2][kGroup][kGroup];
+  std::uint32_t y[kPanel][kYStride];
+  double gram_box[kGramSize + 2 * kSpareRanks];
+  float top_box[kGroup * kGroup];
+  double gram_all[kGramSize];
+  float top_all[kGroup * kGroup];        // the group's top rows, by columns
+  double2 pivots[2][2][kGroup / 2 + 1];  // columns of G and X that are published in the chain
+  double u_precise[kGroup][kGroup], over_precise[kGroup];
+  float u[kGroup][kGroup], over[kGroup];
+  float l[kGroup][kGroup], r[kGroup][kGroup];
+  float step_box[2][16][kGroup], step_heads[2][kGroup];
+};
+
+struct SharedMemory {
+  union {
+    BeforeMemory before;
+    PanelMemory panel;
+  };
+  float taus[kPanel], backs[kPanel];
+  std::uint64_t v_ready, before_ready;
+  std::uint64_t gram_ready, gram_done, sum_ready, sum_done, step_ready[2];
+  Quality quality;
+};
+
+__device__ __forceinline__ int block_of_products(int row, int column) {
+  return column * (column + 1) / 2 + row;
+}
+
 struct Panel {
-  float* p;         // [column][row]
-  char* work;       // what a phase needs
-  double* letters;  // rows and columns that are published in the chain
-  float* triangle;  // T of the half in hand, by rows
-  float* taus;
+  SharedMemory& all;
+  PanelMemory& s;
   int thread, warp, lane, rank, ranks;
+  int lead;  // rows of the cluster above the panel
+  std::uint32_t parity_gram, parity_sum, letter;
 
-  __device__ __forceinline__ float* column(int j) const { return p + j * kColumn<kRows>; }
+  // What of `count` elements, in vectors of `vector`, block `rank` adds up.
+  __device__ __forceinline__ int share_of(int count, int vector) const {
+    return (count / vector + ranks - 1) / ranks * vector;
+  }
+  __device__ __forceinline__ int own_of(int count, int share) const {
+    return max(0, min(share, count - rank * share));
+  }
+  // The row of this block where the group begins.
+  __device__ __forceinline__ int first_row(int group) const {
+    return rank == 0 ? lead + group * kGroup : 0;
+  }
 
-  // Sums `count` values over the two parts of every block of the cluster; everyone gets all of
-  // them at the start of `work`, or, with kToOwner, block r writes its share to `to`. The same bits
-  // everywhere.
-  template <typename T, int kCount, bool kToOwner>
-  __device__ __forceinline__ T* all_reduce(T* to) {
-    T* parts = reinterpret_cast<T*>(work);
-    T* box = parts + 2 * kCount;
-    constexpr int kVector = 16 / sizeof(T);
-    const int share = (kCount / kVector + ranks - 1) / ranks;  // vectors
-    cluster_sync();  // the parts are complete, and nobody uses the memory of the letters
-    const std::uint32_t box_address = shared_address(box);
-    for (int e = thread; e < kCount / kVector; e += kPanelThreads) {
-      const float4 a = reinterpret_cast<const float4*>(parts)[e];
-      const float4 b = reinterpret_cast<const float4*>(parts + kCount)[e];
-      const int owner = e / share;
-      const float4 sum = add<T>(a, b);
-      store_remote(address_in(box_address, owner) + (rank * share + e - owner * share) * 16, sum);
+  __device__ __forceinline__ void arm_gram() {
+    const int gram = own_of(kGramSize, share_of(kGramSize, 2));
+    const int top = own_of(kGroup * kGroup, share_of(kGroup * kGroup, 4));
+    barrier_expect(&all.gram_ready, gram * ranks * 8 + top * 4);
+    barrier_expect(&all.gram_done, kGramSize * 8 + kGroup * kGroup * 4);
+  }
+  __device__ __forceinline__ void arm_sum() {
+    barrier_expect(&all.sum_ready, own_of(kPanel, share_of(kPanel, 1)) * ranks * kGroup * 4);
+    barrier_expect(&all.sum_done, kPanel * kGroup * 4);
+  }
+  __device__ __forceinline__ void arm_step(int which) {
+    barrier_expect(&all.step_ready[which], (ranks + 1) * kGroup * 4);
+  }
+
+  // --- the panel before ---
+
+  // X -= V T'(V'X) for the panel's columns. Two warpgroups hold 64 columns each, with all rows, as
+  // accumulators of products whose right operand is V.
+  __device__ __forceinline__ void apply_before(const float* x_from, const std::uint16_t* image,
+                                               const float* triangle, std::uint16_t* y_all,
+                                               const Step& step, int rows) {
+    BeforeMemory& b = all.before;
+    const int g = lane / 4, t = lane % 4;
+    const int columns0 = warp / 4 * 64, column = columns0 + warp % 4 * 16 + g;
+    const int valid = max(0, min(kRows, rows));  // a multiple of 128
+    if (warp == 0) {
+      if (lane == 0) barrier_expect(&all.v_ready, 2 * kPieces * valid * 16);
+      __syncwarp();
+      if (valid > 0)
+        copy_bulk(&b.v[lane / kPieces][lane % kPieces][0][0],
+                  image + std::int64_t{lane} * step.image_rows * 8, valid * 16, &all.v_ready);
     }
-    cluster_sync();
-    const int mine = min(share, kCount / kVector - rank * share);
-    const std::uint32_t all_address = shared_address(parts);
-    for (int e = thread; e < mine; e += kPanelThreads) {
-      float4 sum = reinterpret_cast<const float4*>(box)[e];
-#pragma unroll 4
-      for (int r = 1; r < ranks; ++r)
-        sum = add<T>(sum, reinterpret_cast<const float4*>(box)[r * share + e]);
-      if constexpr (kToOwner) {
-        reinterpret_cast<float4*>(to)[rank * share + e] = sum;
-      } else {
-        for (int r = 0; r < ranks; ++r)
-          store_remote(address_in(all_address, r) + (rank * share + e) * 16, sum);
+    for (int e = thread; e < 2 * kPieces * (kRows - valid); e += kThreads)
+      *reinterpret_cast<uint4*>(b.v[0][e / (kRows - valid)][valid + e % (kRows - valid)]) =
+          make_uint4(0, 0, 0, 0);
+    float x[kRows / 8][4];
+#pragma unroll
+    for (int j = 0; j < kRows / 8; ++j)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        float2 two = make_float2(0, 0);
+        if (j * 8 < valid)
+          two = *reinterpret_cast<const float2*>(
+              x_from + std::int64_t{column + 8 * h} * step.stride + j * 8 + 2 * t);
+        x[j][2 * h] = two.x;
+        x[j][2 * h + 1] = two.y;
+      }
+    show_to_tensor_cores();
+    __syncthreads();
+    barrier_wait(&all.v_ready, 0);
+
+    const int share = share_of(kPanel, 1), own = own_of(kPanel, share);
+    {
+      // 16 bytes to a piece of 8 reflectors and one row: the sum runs over rows.
+      const std::uint64_t v = operand(shared_address(b.v), 128, kRows * 16);
+      constexpr int kLow = kPieces * kRows;  // in units of 16 bytes
+      float sums[16][4];
+#pragma unroll
+      for (int k = 0; k < kRows / 16; ++k) {
+        std::uint32_t high[4], low[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          split(x[2 * k + i / 2][i % 2 * 2], x[2 * k + i / 2][i % 2 * 2 + 1], high[i], low[i]);
+        begin_wide();
+        multiply_wide<1>(sums, low, v + k * 16, k > 0);
+        multiply_wide<1>(sums, high, v + kLow + k * 16, 1);
+        multiply_wide<1>(sums, high, v + k * 16, 1);
+        end_wide();
+        wait_wide<0>();
+      }
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int owner = (column + 8 * h) / share, slot = (column + 8 * h) % share;
+#pragma unroll
+        for (int j = 0; j < 16; ++j)
+          send(reinterpret_cast<float2*>(&b.box[(rank * share + slot) * kPanel + 8 * j + 2 * t]),
+               make_float2(sums[j][2 * h], sums[j][2 * h + 1]), &all.before_ready, owner);
       }
     }
-    if constexpr (!kToOwner) cluster_sync();
-    return parts;
-  }
-  template <typename T>
-  static __device__ __forceinline__ float4 add(float4 a, float4 b) {
-    if constexpr (sizeof(T) == 4) return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-    const double2 x = *reinterpret_cast<const double2*>(&a);
-    const double2 y = *reinterpret_cast<const double2*>(&b);
-    const double2 sum = make_double2(x.x + y.x, x.y + y.y);
-    return *reinterpret_cast<const float4*>(&sum);
-  }
 
-  // --- products of columns, over this block's rows ---
-
-  // Tile (i, j) of columns a0 + 16 i and b0 + 8 j, over every other run of 16 rows. A warp has four
-  // tiles; kUpper: only those that reach the diagonal.
-  template <bool kUpper>
-  __device__ __forceinline__ void multiply_columns(int a0, int b0, int from, double (&sums)[4][4]) {
-    const int i = warp % 8 / 2, j0 = warp % 2 * 4, g = lane / 4, t = lane % 4;
-    const float* a_at = column(a0 + 16 * i + g) + t;
-    const float* b_at = column(b0 + 8 * j0 + g) + t;
+    // Y = T'W for the columns of this block, eight at a time; two threads a reflector.
+    const int i = thread % kPanel, half = thread / kPanel;
+    float factor[kPanel / 2];
 #pragma unroll
-    for (int j = 0; j < 4; ++j)
+    for (int l = 0; l < kPanel / 2; ++l)
+      factor[l] = __ldg(triangle + (half * kPanel / 2 + l) * kPanel + i);
+    barrier_wait(&all.before_ready, 0);
+    for (int c0 = 0; c0 < own; c0 += 8) {
+      float sum[4] = {};
+      for (int r = 0; r < ranks; ++r)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) sums[j][e] = 0;
-    if (kUpper && j0 + 3 < 2 * i) return;
-#pragma unroll 1
-    for (int row = from + warp / 8 * 16; row < kRows; row += 32) {
-      double a[8];
+        for (int c = 0; c < 4; ++c)
+          if (c0 + half * 4 + c < own)
+            sum[c] += b.box[(r * share + c0 + half * 4 + c) * kPanel + i];
+      b.sums[i][half] =
+          make_float4(sum[0] / kRaise, sum[1] / kRaise, sum[2] / kRaise, sum[3] / kRaise);
+      __syncthreads();
+      float y[8] = {};
 #pragma unroll
-      for (int e = 0; e < 8; ++e) a[e] = a_at[e % 2 * 8 * kColumn<kRows> + row + e / 2 * 4];
+      for (int l = 0; l < kPanel / 2; ++l) {
+        const float4 first = b.sums[half * kPanel / 2 + l][0];
+        const float4 second = b.sums[half * kPanel / 2 + l][1];
+        y[0] = fmaf(factor[l], first.x, y[0]), y[1] = fmaf(factor[l], first.y, y[1]);
+        y[2] = fmaf(factor[l], first.z, y[2]), y[3] = fmaf(factor[l], first.w, y[3]);
+        y[4] = fmaf(factor[l], second.x, y[4]), y[5] = fmaf(factor[l], second.y, y[5]);
+        y[6] = fmaf(factor[l], second.z, y[6]), y[7] = fmaf(factor[l], second.w, y[7]);
+      }
+      if (half == 1) {
+        b.parts[i][0] = make_float4(y[0], y[1], y[2], y[3]);
+        b.parts[i][1] = make_float4(y[4], y[5], y[6], y[7]);
+      }
+      __syncthreads();
+      if (half == 0) {
+        const float4 first = b.parts[i][0], second = b.parts[i][1];
+        y[0] += first.x, y[1] += first.y, y[2] += first.z, y[3] += first.w;
+        y[4] += second.x, y[5] += second.y, y[6] += second.z, y[7] += second.w;
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        double b[4];
+        for (int c = 0; c < 8; ++c) {
+          std::uint32_t high, low;
+          split(y[c], 0, high, low);
+          b.own_y[0][i / 8][c][i % 8] = static_cast<std::uint16_t>(high);
+          b.own_y[1][i / 8][c][i % 8] = static_cast<std::uint16_t>(low);
+        }
+      }
+      __syncthreads();
+      if (c0 + thread % 8 < own)
+        *reinterpret_cast<uint4*>(y_all +
+                                  (thread / 8 * kPanel + rank * share + c0 + thread % 8) * 8) =
+            *reinterpret_cast<const uint4*>(b.own_y[0][thread / 8][thread % 8]);
+    }
+    cluster_sync();  // all of Y is there, and this block's boxes are free
 #pragma unroll
-        for (int e = 0; e < 4; ++e) b[e] = b_at[j * 8 * kColumn<kRows> + row + e * 4];
-        if (!kUpper || j0 + j >= 2 * i) multiply_add(sums[j], a, b);
+    for (int e = thread; e < 2 * kPieces * kPanel; e += kThreads)
+      copy_16(b.y[0][0][e], y_all + e * 8);
+    commit_copies();
+    wait_copies<0>();
+    show_to_tensor_cores();
+    __syncthreads();
+    {
+      const std::uint64_t y = operand(shared_address(b.y) + columns0 * 16, kPanel * 16, 128);
+      const std::uint64_t v = operand(shared_address(b.v), kRows * 16, 128);
+      constexpr int kLowY = kPieces * kPanel, kLowV = kPieces * kRows;
+#pragma unroll
+      for (int part = 0; part < kRows / 128; ++part) {
+        float sums[16][4];
+        begin_wide();
+#pragma unroll
+        for (int k = 0; k < kPanel / 16; ++k) {
+          const std::uint64_t left = y + 2 * k * kPanel, right = v + 2 * k * kRows + part * 128;
+          multiply_wide(sums, left + kLowY, right, k > 0);
+          multiply_wide(sums, left, right + kLowV, 1);
+          multiply_wide(sums, left, right, 1);
+        }
+        end_wide();
+        wait_wide<0>();
+#pragma unroll
+        for (int j = 0; j < 16; ++j)
+#pragma unroll
+          for (int e = 0; e < 4; ++e)
+            x[part * 16 + j][e] = fmaf(sums[j][e], -1 / kRaise, x[part * 16 + j][e]);
       }
     }
-  }
-  __device__ __forceinline__ void gram(int c0, int from) {
-    double sums[4][4];
-    multiply_columns<true>(c0, c0, from, sums);
-    const int i = warp % 8 / 2, j0 = warp % 2 * 4;
-    double* to = reinterpret_cast<double*>(work) + warp / 8 * kGramSize + (9 * i - i * i) * 128;
+    __syncthreads();  // V is no longer needed
 #pragma unroll
-    for (int j = 0; j < 4; ++j)
-      if (j0 + j >= 2 * i) {
-        double2* tile = reinterpret_cast<double2*>(to + (j0 + j - 2 * i) * 128);
-        tile[lane] = make_double2(sums[j][0], sums[j][1]);
-        tile[32 + lane] = make_double2(sums[j][2], sums[j][3]);
-      }
-  }
-  // Element (i, j), i <= j, of the Gram matrix among the tiles.
-  static __device__ __forceinline__ double of_gram(const double* tiles, int i, int j) {
-    const int row = i / 16, column = j / 8;
-    return tiles[(9 * row - row * row + column - 2 * row) * 128 + i % 16 * 8 + j % 8];
-  }
-  // Columns a0 .. a0 + 63 times columns b0 .. b0 + 63, by rows, into the parts.
-  __device__ __forceinline__ void cross(int a0, int b0, int from) {
-    double sums[4][4];
-    multiply_columns<false>(a0, b0, from, sums);
-    float* to = reinterpret_cast<float*>(work) + warp / 8 * kCrossSize;
-    const int row = warp % 8 / 2 * 16 + lane / 4, at = warp % 2 * 32 + lane % 4 * 2;
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
+    for (int j = 0; j < kRows / 8; ++j)
 #pragma unroll
       for (int h = 0; h < 2; ++h)
-        *reinterpret_cast<float2*>(to + (row + 8 * h) * kHalf + at + j * 8) =
-            make_float2(static_cast<float>(sums[j][2 * h]), static_cast<float>(sums[j][2 * h + 1]));
+        *reinterpret_cast<float2*>(&s.p[column + 8 * h][j * 8 + 2 * t]) =
+            make_float2(x[j][2 * h], x[j][2 * h + 1]);
+    show_to_tensor_cores();  // and to the copy to H
   }
 
-  // --- 64 steps on 64 x 64 ---
+  // --- the group's Gram matrix and top rows, to every block ---
 
-  // From the Gram matrix G and the top rows X of the panel: R with LAPACK's signs, L (the top of
-  // V), and M, for which the rest of V is the rest of the panel times M. X - R = L U, U = M^-1.
-  // Four warps hold G and four hold X, which is one step behind. Afterwards `small` holds M on and
-  // above the diagonal and L below it, `r` holds R on and above the diagonal.
-  __device__ __forceinline__ bool chain(const double* tiles, const float* top,
-                                        std::int64_t top_stride, double* small, double* r) {
-    bool good = true;
-    if (warp < 4)
-      good = steps_of_gram(tiles);
-    else if (warp < 8)
-      good = steps_of_top(top, top_stride, small, r);
-    return __syncthreads_and(good);
-  }
-  // Published: three rows of G, two rows and two columns of X, roots of pivots, least pivots.
-  __device__ __forceinline__ double* row_of_gram(int j) const {
-    return letters + (j + 3) % 3 * kHalf;
-  }
-  __device__ __forceinline__ double* row_of_top(int j) const {
-    return letters + (3 + (j & 1)) * kHalf;
-  }
-  __device__ __forceinline__ double* column_of_top(int j) const {
-    return letters + (5 + (j & 1)) * kHalf;
-  }
-  __device__ __forceinline__ double* roots() const {
-    return letters + 7 * kHalf;
-  }
-
-  // A thread holds elements (y + 8 a, x + 16 b) on and above the diagonal.
-  __device__ __forceinline__ bool steps_of_gram(const double* tiles) {
-    const int y = thread / 16, x = thread % 16;
-    double g[8][4];
-#pragma unroll
-    for (int a = 0; a < 8; ++a)
-#pragma unroll
-      for (int b = a / 2; b < 4; ++b) {
-        const int i = y + 8 * a, j = x + 16 * b;
-        g[a][b] = of_gram(tiles, min(i, j), max(i, j));
-      }
-    double* const least = letters + 8 * kHalf;
-    if (thread < kHalf) least[thread] = kLeastPivot * of_gram(tiles, thread, thread);
-    half_barrier();  // the Gram matrix has been read: its place is free
-    if (y == 0) {
-#pragma unroll
-      for (int b = 0; b < 4; ++b) row_of_gram(0)[x + 16 * b] = g[0][b];
-    }
-    bool good = true;
-    half_barrier();
-#pragma unroll
-    for (int a0 = 0; a0 < 8; ++a0) {
-      constexpr int kLast = 7;
-      const int next = a0 < kLast ? a0 + 1 : kLast;
-#pragma unroll 1
-      for (int at = 0; at < 8; ++at) {
-        const int j = a0 * 8 + at;
-        const double* row = row_of_gram(j);
-        const double square = row[j], over = reciprocal(square);
-        double across[4];
-#pragma unroll
-        for (int b = a0 / 2; b < 4; ++b) across[b] = row[x + 16 * b];
-        double down[8];
-#pragma unroll
-        for (int a = a0; a < 8; ++a) down[a] = row[y + 8 * a];
-#pragma unroll
-        for (int a = a0; a < 8; ++a) {
-          down[a] *= over;
-#pragma unroll
-          for (int b = a / 2; b < 4; ++b) g[a][b] = fma(-down[a], across[b], g[a][b]);
-        }
-        double* to = row_of_gram(j + 1) + x;
-        if (at < 7) {
-          if (y == at + 1) {
-#pragma unroll
-            for (int b = a0 / 2; b < 4; ++b) to[16 * b] = g[a0][b];
-          }
-        } else if (y == 0) {
-#pragma unroll
-          for (int b = next / 2; b < 4; ++b) to[16 * b] = g[next][b];
-        }
-        if (warp == 3) {
-          good = good && square > least[j];
-          if (lane == 0) roots()[j] = reciprocal_root(square);
-        }
-        half_barrier();
-      }
-    }
-    half_barrier();
-    return good;
-  }
-
-  // A thread holds elements (y + 8 a, x + 16 b). Row j becomes row j of M once its step is done.
-  __device__ __forceinline__ bool steps_of_top(const float* top, std::int64_t top_stride,
-                                               double* small, double* r) {
-    const int y = (thread - 128) / 16, x = thread % 16;
-    double c[8][4];
-#pragma unroll
-    for (int b = 0; b < 4; ++b)
-#pragma unroll
-      for (int a = 0; a < 8; ++a) c[a][b] = top[(x + 16 * b) * top_stride + y + 8 * a];
-    half_barrier();
-    bool good = true;
-    if (y == 0) {
-#pragma unroll
-      for (int b = 0; b < 4; ++b) row_of_top(0)[x + 16 * b] = c[0][b];
-    }
-    if (x == 0) {
-#pragma unroll
-      for (int a = 0; a < 8; ++a) column_of_top(0)[y + 8 * a] = c[a][0];
-    }
-    half_barrier();
-    half_barrier();  // step 0 of G is done
-#pragma unroll
-    for (int b0 = 0; b0 < 4; ++b0) {
-#pragma unroll
-      for (int part = 0; part < 2; ++part) {
-        constexpr int kLastRow = 7, kLastColumn = 3;
-        const int a0 = b0 * 2 + part;
-        const int next = a0 < kLastRow ? a0 + 1 : kLastRow;
-        const int next_column = part == 0 ? b0 : b0 < kLastColumn ? b0 + 1 : kLastColumn;
-#pragma unroll 1
-        for (int at = 0; at < 8; ++at) {
-          const int j = a0 * 8 + at;
-          const double* row_g = row_of_gram(j);
-          const double* row = row_of_top(j);
-          const double* column = column_of_top(j);
-          const double alpha = row[j], root = roots()[j], square = row_g[j];
-          const double sign = alpha < 0 ? root : -root;
-          const double pivot = fma(-sign, square, alpha);
-          const double inverse = reciprocal(pivot);
-          if (warp == 7) {
-            good = good && square - alpha * alpha > kLeastTail * square;
-            if (lane == 0) taus[j] = static_cast<float>(fabs(pivot) * root);
-          }
-          // Loads before stores, which the compiler may not exchange.
-          double u[4], entries[4], f[8];
-#pragma unroll
-          for (int b = b0; b < 4; ++b) {
-            entries[b] = row_g[x + 16 * b];
-            u[b] = row[x + 16 * b];
-          }
-#pragma unroll
-          for (int a = 0; a < 8; ++a) f[a] = column[y + 8 * a];
-#pragma unroll
-          for (int b = b0; b < 4; ++b) {
-            entries[b] *= sign;
-            u[b] -= entries[b];
-          }
-#pragma unroll
-          for (int a = 0; a < 8; ++a) {
-            f[a] = a == a0 && y == at ? inverse : f[a] * inverse;
-#pragma unroll
-            for (int b = b0; b < 4; ++b)
-              c[a][b] = fma(-f[a], u[b], a == a0 && y == at ? 0.0 : c[a][b]);
-          }
-          double* to_row = row_of_top(j + 1) + x;
-          double* to_column = column_of_top(j + 1) + y;
-          if (at < 7) {
-            if (y == at + 1) {
-#pragma unroll
-              for (int b = b0; b < 4; ++b) to_row[16 * b] = c[a0][b];
-            }
-          } else if (y == 0) {
-#pragma unroll
-            for (int b = b0; b < 4; ++b) to_row[16 * b] = c[next][b];
-          }
-          if (at < 7) {
-            if (x == (j + 1) % 16) {
-#pragma unroll
-              for (int a = 0; a < 8; ++a) to_column[8 * a] = c[a][b0];
-            }
-          } else if (x == (j + 1) % 16) {
-#pragma unroll
-            for (int a = 0; a < 8; ++a) to_column[8 * a] = c[a][next_column];
-          }
-          if (x == j % 16) {
-#pragma unroll
-            for (int a = 0; a < 8; ++a) small[(y + 8 * a) * kWide + j] = f[a];
-          }
-          if (y == at) {
-#pragma unroll
-            for (int b = b0; b < 4; ++b) r[j * kWide + x + 16 * b] = entries[b];
-          }
-          half_barrier();
-        }
-      }
-    }
-    return good;
-  }
-
-  // The panel's rows from `from` on become V: P M. A warp has its own rows.
-  __device__ __forceinline__ void multiply_by_small(int c0, int from, const double* small) {
+  __device__ __forceinline__ void gram_parts(int group) {
     const int g = lane / 4, t = lane % 4;
-#pragma unroll 1
-    for (int base = warp * 16; base < kRows; base += kPanelWarps * 16) {
-      if (base < from) continue;
-      double sums[8][4] = {};
-      float* const at = column(c0) + base + g;
+    double left[4] = {}, right[4] = {};
 #pragma unroll
-      for (int k = 0; k < kHalf; k += 16) {
-        double a[8];
+    for (int step = 0; step < kRows / (16 * kWarps); ++step) {
+      const int row = (step * kWarps + warp) * 16;
+      if (row < first_row(group)) continue;
+      const float4 x = *reinterpret_cast<const float4*>(&s.p[group * kGroup + g][row + 4 * t]);
+      const float4 y = *reinterpret_cast<const float4*>(&s.p[group * kGroup + 8 + g][row + 4 * t]);
+      const double a[8] = {x.x, y.x, x.y, y.y, x.z, y.z, x.w, y.w};
+      const double b[2][4] = {{a[0], a[2], a[4], a[6]}, {a[1], a[3], a[5], a[7]}};
+      multiply_add(left, a, b[0]);
+      multiply_add(right, a, b[1]);
+    }
+    double* to = s.gram_parts[warp] + g * 8 + 2 * t;
+    *reinterpret_cast<double2*>(to) = make_double2(left[0], left[1]);
+    *reinterpret_cast<double2*>(to + 64) = make_double2(right[0], right[1]);
+    *reinterpret_cast<double2*>(to + 128) = make_double2(right[2], right[3]);
+  }
+  __device__ __forceinline__ void exchange_gram(int group) {
+    const int share = share_of(kGramSize, 2), own = own_of(kGramSize, share);
+    const int top_share = share_of(kGroup * kGroup, 4);
+    const int top_own = own_of(kGroup * kGroup, top_share);
+    const int c0 = group * kGroup;
+    if (rank == 0) {
+      const int row = first_row(group) + thread % kGroup;
+      send(&s.top_box[thread % top_share], s.p[c0 + thread / kGroup][row], &all.gram_ready,
+           thread / top_share);
+    }
+    gram_parts(group);
+    __syncthreads();
+    if (thread < kGramSize) {
+      double sum = 0;
 #pragma unroll
-        for (int e = 0; e < 8; ++e) a[e] = at[(k + e / 2 * 4 + t) * kColumn<kRows> + e % 2 * 8];
+      for (int w = 0; w < kWarps; ++w) sum += s.gram_parts[w][thread];
+      send(&s.gram_box[rank * share + thread % share], sum, &all.gram_ready, thread / share);
+    }
+    barrier_wait(&all.gram_ready, parity_gram);
+    if (thread < own) {
+      double sum = 0;
+#pragma unroll 4
+      for (int r = 0; r < ranks; ++r) sum += s.gram_box[r * share + thread];
+      s.gram_box[thread] = sum;
+    }
+    __syncthreads();
+    const int vectors = own / 2, pieces = vectors + top_own / 4;
+    for (int e = thread; e < pieces * ranks; e += kThreads) {
+      const int piece = e / ranks, to = e % ranks;
+      if (piece < vectors)
+        send(reinterpret_cast<float4*>(s.gram_all + rank * share) + piece,
+             reinterpret_cast<const float4*>(s.gram_box)[piece], &all.gram_done, to);
+      else
+        send(reinterpret_cast<float4*>(s.top_all + rank * top_share) + piece - vectors,
+             reinterpret_cast<const float4*>(s.top_box)[piece - vectors], &all.gram_done, to);
+    }
+  }
+
+  // --- 16 steps on 16 x 16, by one warp ---
+
+  __device__ __forceinline__ double of_gram(int i, int j) const {
+    const int low = min(i, j), high = max(i, j);
+    return s.gram_all[high < 8 ? low * 8 + high : 56 + low * 8 + high];
+  }
+  // From the Gram matrix G and the top rows X: R with LAPACK's signs, and L U = X - R, of which L
+  // is the top of V, and V U the rest of the group. Lanes 0 .. 15 hold a column of G each; the
+  // others a column of X, one row further down, and are one step behind.
+  __device__ __forceinline__ void chain(int group) {
+    const bool top = lane >= 16;
+    const int own = lane % 16;
+    double e[kGroup + 2];
 #pragma unroll
-        for (int j = k / 8; j < 8; ++j) {
-          double b[4];
+    for (int i = 0; i < kGroup + 2; ++i) {
+      e[i] = 0;
+      if (!top && i < kGroup) e[i] = of_gram(i, own);
+      if (top && i > 0 && i <= kGroup) e[i] = s.top_all[own * kGroup + i - 1];
+    }
+    const double whole = of_gram(own, own);
+    double root = 0, square = 0, across = 0;
+    double own_over = 0, own_sign = 0, own_square = 0, own_head = 0;  // of the lane's own pivot
 #pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            const int row = k + e * 4 + t;
-            b[e] = row <= j * 8 + g ? small[row * kWide + j * 8 + g] : 0.0;
-          }
-          multiply_add(sums[j], a, b);
-        }
+    for (int i = 0; i <= kGroup; ++i) {
+      const int pivot = top ? i - 1 : i, from = (lane & 16) + max(pivot, 0);
+      const double diagonal = __shfl_sync(~0u, e[i], from);
+      const double next_square = __shfl_sync(~0u, e[i], i % kGroup);
+      const double next_across = __shfl_sync(~0u, e[i], own);
+      double2* const down = s.pivots[i % 2][lane / 16];
+      if (own == pivot) {
+#pragma unroll
+        for (int k = (i + 1) / 2; k <= kGroup / 2; ++k)
+          down[k] = make_double2(e[2 * k], e[2 * k + 1]);
       }
       __syncwarp();
+      const double sign = diagonal < 0 ? root : -root;
+      const double value = top ? fma(-sign, square, diagonal) : diagonal;
+      const double over = reciprocal(value);
+      const double r = across * sign, row = top ? e[i] - r : e[i];
+      own_over = own == pivot ? over : own_over;
+      own_sign = own == pivot ? sign : own_sign;
+      own_square = own == pivot ? square : own_square;
+      own_head = own == pivot ? diagonal : own_head;
+      if (i > 0) {
+        if (top) s.r[i - 1][own] = static_cast<float>(r);  // below the diagonal it is not read
+        e[i] = top && own >= pivot ? row : e[i];
+      }
+      if (i == kGroup) break;
+      square = next_square;
+      root = reciprocal_root(square);
+      across = next_across;
+      // A finished column of X keeps L.
+      const double factor = own > pivot ? row * over : own == pivot ? 1 - over : 0;
+      const bool pass = i == 0 && top;
 #pragma unroll
-      for (int j = 0; j < 8; ++j)
-#pragma unroll
-        for (int e = 0; e < 4; ++e)
-          at[(j * 8 + t * 2 + e % 2) * kColumn<kRows> + e / 2 * 8] = static_cast<float>(sums[j][e]);
+      for (int k = (i + 1) / 2; k <= kGroup / 2; ++k) {
+        const double2 two = down[k];
+        if (2 * k > i) e[2 * k] = pass ? e[2 * k] : fma(-two.x, factor, e[2 * k]);
+        e[2 * k + 1] = pass ? e[2 * k + 1] : fma(-two.y, factor, e[2 * k + 1]);
+      }
     }
+    bool fine, good = true;
+    if (top) {
+      fine = fma(-own_head, own_head, own_square) > kLeastTail * own_square;
+      s.over_precise[own] = own_over;
+      s.over[own] = static_cast<float>(own_over);
+      // (beta - alpha) / beta
+      all.taus[group * kGroup + own] = static_cast<float>(fma(-own_head, own_sign, 1.0));
+#pragma unroll
+      for (int i = 0; i < kGroup; ++i) {
+        s.u_precise[i][own] = e[i + 1];
+        s.u[i][own] = s.l[i][own] = static_cast<float>(e[i + 1]);
+      }
+    } else {
+      fine = own_head > kLeastPivot * whole && own_head > kTinySquare;
+      good = own_head > kGoodPivot * whole;
+    }
+    const bool all_zero = __all_sync(~0u, whole == 0);
+    fine = __all_sync(~0u, fine);
+    good = __all_sync(~0u, good);
+    if (lane == 0)
+      all.quality = all_zero ? Quality::zero
+                    : !fine  ? Quality::bad
+                    : good   ? Quality::good
+                             : Quality::precise;
   }
 
-  // T from T^-1 = -L'(R M), which is diag(1 / tau) and the products of reflectors above it.
-  __device__ __forceinline__ void triangle_from_chain(const double* small, double* r) {
-    const int g = lane / 4, t = lane % 4, i0 = warp / 4 * 16, j0 = warp % 4 * 16;
-    double sums[2][4] = {};
-#pragma unroll 1
-    for (int k = i0; k < kHalf; k += 16) {
-      double a[8];
+  // --- V of the group ---
+
+  __device__ __forceinline__ void emit_halves(const float (&v)[kGroup]) {
 #pragma unroll
-      for (int e = 0; e < 8; ++e) {
-        const int i = i0 + g + e % 2 * 8, l = k + e / 2 * 4 + t;
-        a[e] = i <= l ? r[i * kWide + l] : 0.0;
+    for (int piece = 0; piece < 2; ++piece) {
+      uint4 high, low;
+      const float* x = v + piece * 8;
+      split(x[0] * kRaise, x[1] * kRaise, high.x, low.x);
+      split(x[2] * kRaise, x[3] * kRaise, high.y, low.y);
+      split(x[4] * kRaise, x[5] * kRaise, high.z, low.z);
+      split(x[6] * kRaise, x[7] * kRaise, high.w, low.w);
+      *reinterpret_cast<uint4*>(s.v[0][piece][thread]) = high;
+      *reinterpret_cast<uint4*>(s.v[1][piece][thread]) = low;
+    }
+    show_to_tensor_cores();  // and to the copy to the image of V
+  }
+  // A thread a row: x U = row of the panel.
+  template <typename Real>
+  __device__ __forceinline__ void solve_rows(int group, const Real (&u)[kGroup][kGroup],
+                                             const Real (&over)[kGroup]) {
+    const int c0 = group * kGroup, top = thread - first_row(group);
+    float v[kGroup];
+    if (top < 0) {
+#pragma unroll
+      for (int k = 0; k < kGroup; ++k) v[k] = 0;
+    } else if (rank == 0 && top < kGroup) {
+#pragma unroll
+      for (int k = 0; k < kGroup; ++k) {
+        v[k] = k < top ? s.l[top][k] : k == top ? 1.0f : 0.0f;
+        s.p[c0 + k][thread] = k < top ? v[k] : s.r[top][k];
       }
+    } else {
+      Real x[kGroup];
 #pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        double b[4];
+      for (int k = 0; k < kGroup; ++k) x[k] = s.p[c0 + k][thread];
 #pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const int l = k + e * 4 + t, at = j0 + j * 8 + g;
-          b[e] = l <= at ? small[l * kWide + at] : 0.0;
+      for (int j = 0; j < kGroup; ++j) {
+        x[j] *= over[j];
+#pragma unroll
+        for (int k = j + 1; k < kGroup; ++k) x[k] = fma(-x[j], u[j][k], x[k]);
+        v[j] = static_cast<float>(x[j]);
+        s.p[c0 + j][thread] = v[j];
+      }
+    }
+    emit_halves(v);
+  }
+  // The same from what Householder steps left, of which `count` are reflectors.
+  __device__ __forceinline__ void collect_rows(int group, int count) {
+    const int c0 = group * kGroup, top = rank == 0 ? thread - first_row(group) : kGroup;
+    float v[kGroup];
+#pragma unroll
+    for (int k = 0; k < kGroup; ++k) {
+      v[k] = top > k ? s.p[c0 + k][thread] : top == k ? 1.0f : 0.0f;
+      if (k >= count) v[k] = 0;
+    }
+    emit_halves(v);
+  }
+  __device__ __forceinline__ void store_image(std::uint16_t* image, int group, int image_rows) {
+    if (thread < 4)
+      store_bulk(
+          image + (std::int64_t{thread / 2 * kPieces + 2 * group + thread % 2}) * image_rows * 8,
+          s.v[thread / 2][thread % 2], kRows * 16);
+  }
+
+  // --- the rest of the panel ---
+
+  // V'C for every column of the panel, finished ones too, whose products T needs.
+  __device__ __forceinline__ void exchange_sums(int group) {
+    const int tile = warp, g = lane / 4, t = lane % 4;
+    const float raise = tile < group ? kRaise : 1.0f;
+    float c[2][4] = {};
+#pragma unroll
+    for (int part = 0; part < kRows; part += 128) {
+      float sums[3][2][4] = {};
+#pragma unroll
+      for (int row = part; row < part + 128; row += 16) {
+        std::uint32_t b_high[4], b_low[4], a_high[4], a_low[4];
+        load_transposed(b_high, s.v[0][lane / 16][row + lane % 16]);
+        load_transposed(b_low, s.v[1][lane / 16][row + lane % 16]);
+        if (tile == group) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            a_high[i] = b_high[i % 2 * 2 + i / 2];
+            a_low[i] = b_low[i % 2 * 2 + i / 2];
+          }
+        } else {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            const float2 two = *reinterpret_cast<const float2*>(
+                &s.p[tile * kGroup + g + i % 2 * 8][row + 2 * t + i / 2 * 8]);
+            split(two.x * raise, two.y * raise, a_high[i], a_low[i]);
+          }
         }
-        multiply_add(sums[j], a, b);
+#pragma unroll
+        for (int n = 0; n < 2; ++n) {
+          multiply_add(sums[0][n], a_low, b_high[2 * n], b_high[2 * n + 1]);
+          multiply_add(sums[1][n], a_high, b_low[2 * n], b_low[2 * n + 1]);
+          multiply_add(sums[2][n], a_high, b_high[2 * n], b_high[2 * n + 1]);
+        }
       }
+#pragma unroll
+      for (int n = 0; n < 2; ++n)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) c[n][e] += sums[0][n][e] + sums[1][n][e] + sums[2][n][e];
     }
-    __syncthreads();  // R has been read
+    const int share = share_of(kPanel, 1), own = own_of(kPanel, share);
+    const float scale = tile <= group ? 1 / (kRaise * kRaise) : 1 / kRaise;
 #pragma unroll
-    for (int j = 0; j < 2; ++j)
+    for (int h = 0; h < 2; ++h) {
+      const int column = tile * kGroup + g + 8 * h, owner = column / share;
+      float* to = s.sum_box + (rank * share + column - owner * share) * kGroup + 2 * t;
 #pragma unroll
-      for (int e = 0; e < 4; ++e)
-        r[(i0 + g + e / 2 * 8) * kWide + j0 + j * 8 + t * 2 + e % 2] = sums[j][e];
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < 2; ++j)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) sums[j][e] = 0;
-#pragma unroll 1
-    for (int k = i0; k < kHalf; k += 16) {
-      double a[8];
-#pragma unroll
-      for (int e = 0; e < 8; ++e) {
-        const int i = i0 + g + e % 2 * 8, l = k + e / 2 * 4 + t;
-        a[e] = i < l ? small[l * kWide + i] : i == l ? 1.0 : 0.0;
-      }
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        double b[4];
-#pragma unroll
-        for (int e = 0; e < 4; ++e) b[e] = r[(k + e * 4 + t) * kWide + j0 + j * 8 + g];
-        multiply_add(sums[j], a, b);
-      }
+      for (int n = 0; n < 2; ++n)
+        send(reinterpret_cast<float2*>(to + n * 8),
+             make_float2(c[n][2 * h] * scale, c[n][2 * h + 1] * scale), &all.sum_ready, owner);
     }
-#pragma unroll
-    for (int j = 0; j < 2; ++j)
-#pragma unroll
-      for (int e = 0; e < 4; ++e)
-        triangle[(i0 + g + e / 2 * 8) * kWide + j0 + j * 8 + t * 2 + e % 2] =
-            static_cast<float>(-sums[j][e]);
+    barrier_wait(&all.sum_ready, parity_sum);
+    for (int e = thread; e < own * kGroup; e += kThreads) {
+      float sum = 0;
+#pragma unroll 8
+      for (int r = 0; r < ranks; ++r) sum += s.sum_box[r * share * kGroup + e];
+      s.sum_box[e] = sum;
+    }
     __syncthreads();
-    invert_triangle();
+    const int vectors = own * kGroup / 4;
+    for (int e = thread; e < vectors * ranks; e += kThreads)
+      send(reinterpret_cast<float4*>(s.sum_all + rank * share * kGroup) + e % vectors,
+           reinterpret_cast<const float4*>(s.sum_box)[e % vectors], &all.sum_done, e / vectors);
   }
 
-  // triangle := its inverse, by blocks of 16, 32, 64.
-  __device__ __forceinline__ void invert_triangle() {
-    if (warp < 4 && lane < 16) {
-      float* block = triangle + warp * 16 * (kWide + 1);
-      const float own = reciprocal(block[lane * (kWide + 1)]);
-      float x[16];
+  // Y = T'W, T^-T = diag(1 / tau) and the products of reflectors below it; a thread a column.
+  __device__ __forceinline__ void substitute(int group) {
+    const int c0 = group * kGroup;
+    if (thread < c0 + kGroup || thread >= kPanel) return;
+    float w[kGroup], y[kGroup];
 #pragma unroll
-      for (int i = 0; i < 16; ++i) x[i] = i == lane ? 1.0f : 0.0f;
+    for (int i = 0; i < kGroup; i += 4)
+      *reinterpret_cast<float4*>(w + i) =
+          *reinterpret_cast<const float4*>(s.sum_all + thread * kGroup + i);
 #pragma unroll
-      for (int l = 15; l >= 0; --l) {
-        x[l] *= __shfl_sync(0xffff, own, l);
+    for (int i = 0; i < kGroup; ++i) {
+      const float4* products = reinterpret_cast<const float4*>(s.sum_all + (c0 + i) * kGroup);
+      float sum = w[i];
 #pragma unroll
-        for (int i = 0; i < l; ++i) x[i] = fmaf(-block[i * kWide + l], x[l], x[i]);
+      for (int l = 0; l < i; l += 4) {
+        const float4 four = products[l / 4];
+        sum = fmaf(-four.x, y[l], sum);
+        if (l + 1 < i) sum = fmaf(-four.y, y[l + 1], sum);
+        if (l + 2 < i) sum = fmaf(-four.z, y[l + 2], sum);
+        if (l + 3 < i) sum = fmaf(-four.w, y[l + 3], sum);
       }
-      __syncwarp(0xffff);
-#pragma unroll
-      for (int i = 0; i < 16; ++i) block[i * kWide + lane] = x[i];
+      y[i] = all.taus[c0 + i] * sum;
     }
-    __syncthreads();
-    join_inverses<16>();
-    join_inverses<32>();
-    for (int e = thread; e < kHalf * kHalf; e += kPanelThreads)
-      if (e / kHalf > e % kHalf) triangle[e / kHalf * kWide + e % kHalf] = 0;
-    __syncthreads();
+    std::uint32_t halves[16];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) split(y[2 * i], y[2 * i + 1], halves[i], halves[8 + i]);
+#pragma unroll
+    for (int i = 0; i < 16; i += 4)
+      *reinterpret_cast<uint4*>(&s.y[thread][i]) =
+          make_uint4(halves[i], halves[i + 1], halves[i + 2], halves[i + 3]);
   }
-  // The block B above the diagonal between two finished triangles S and T becomes -S B T; what lies
-  // below their diagonals is not read.
-  template <int kSize>
-  __device__ __forceinline__ void join_inverses() {
-    constexpr int kAcross = kSize / 8, kTiles = kSize / 16 * kAcross;
+  __device__ __forceinline__ void keep_products(int group) {
+    float4* to = reinterpret_cast<float4*>(s.products[block_of_products(0, group)]);
+    for (int e = thread; e < (group + 1) * kGroup * kGroup / 4; e += kThreads)
+      to[e] = reinterpret_cast<const float4*>(s.sum_all)[e];
+  }
+
+  // C -= V Y; a warp has its own rows.
+  __device__ __forceinline__ void update(int group) {
     const int g = lane / 4, t = lane % 4;
-    const int pair = warp / kTiles, i0 = warp % kTiles / kAcross * 16, j0 = warp % kAcross * 8;
-    const bool mine = pair < kHalf / (2 * kSize);
-    float* s = triangle + pair * 2 * kSize * (kWide + 1);
-    float* block = s + kSize;
-    const float* next = s + kSize * (kWide + 1);
-    double* spare = reinterpret_cast<double*>(work + kSpareAt) + pair * kSize * kSize;
-    const int row = i0 + g, at = j0 + 2 * t;
-    if (mine) {
-      double sums[4] = {};
 #pragma unroll
-      for (int k = 0; k < kSize; k += 16) {
-        double a[8], b[4];
+    for (int step = 0; step < kRows / (16 * kWarps); ++step) {
+      const int row = (step * kWarps + warp) * 16;
+      std::uint32_t b_high[4],
+          b_low[4];  // rows 0 .. 7: two halves of the reflectors; then the rest
+      load_matrices(b_high, s.v[0][lane / 8 % 2][row + lane / 16 * 8 + lane % 8]);
+      load_matrices(b_low, s.v[1][lane / 8 % 2][row + lane / 16 * 8 + lane % 8]);
+#pragma unroll 2
+      for (int tile = group + 1; tile < kPanel / kGroup; ++tile) {
+        std::uint32_t a_high[4], a_low[4];
 #pragma unroll
-        for (int e = 0; e < 8; ++e) a[e] = block[(row + e % 2 * 8) * kWide + k + e / 2 * 4 + t];
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const int l = k + e * 4 + t;
-          b[e] = l <= j0 + g ? next[l * kWide + j0 + g] : 0.0f;
+        for (int i = 0; i < 4; ++i) {
+          const std::uint32_t* y = s.y[tile * kGroup + g + i % 2 * 8] + t + i / 2 * 4;
+          a_high[i] = y[0];
+          a_low[i] = y[8];
         }
-        multiply_add(sums, a, b);
+        float c[2][4] = {};
+#pragma unroll
+        for (int n = 0; n < 2; ++n) multiply_add(c[n], a_low, b_high[2 * n], b_high[2 * n + 1]);
+#pragma unroll
+        for (int n = 0; n < 2; ++n) multiply_add(c[n], a_high, b_low[2 * n], b_low[2 * n + 1]);
+#pragma unroll
+        for (int n = 0; n < 2; ++n) multiply_add(c[n], a_high, b_high[2 * n], b_high[2 * n + 1]);
+#pragma unroll
+        for (int n = 0; n < 2; ++n)
+#pragma unroll
+          for (int h = 0; h < 2; ++h) {
+            float2* at =
+                reinterpret_cast<float2*>(&s.p[tile * kGroup + g + 8 * h][row + n * 8 + 2 * t]);
+            float2 two = *at;
+            two.x = fmaf(c[n][2 * h], -1 / kRaise, two.x);
+            two.y = fmaf(c[n][2 * h + 1], -1 / kRaise, two.y);
+            *at = two;
+          }
       }
-#pragma unroll
-      for (int e = 0; e < 4; ++e) spare[(row + e / 2 * 8) * kSize + at + e % 2] = sums[e];
     }
-    __syncthreads();
-    if (mine) {
-      double sums[4] = {};
-#pragma unroll
-      for (int k = 0; k < kSize; k += 16) {
-        double a[8], b[4];
-#pragma unroll
-        for (int e = 0; e < 8; ++e) {
-          const int i = row + e % 2 * 8, l = k + e / 2 * 4 + t;
-          a[e] = i <= l ? s[i * kWide + l] : 0.0f;
-        }
-#pragma unroll
-        for (int e = 0; e < 4; ++e) b[e] = spare[(k + e * 4 + t) * kSize + j0 + g];
-        multiply_add(sums, a, b);
-      }
-#pragma unroll
-      for (int e = 0; e < 4; ++e)
-        block[(row + e / 2 * 8) * kWide + at + e % 2] = static_cast<float>(-sums[e]);
-    }
-    __syncthreads();
   }
 
-  // Columns 64 .. 127 -= V (T' W), W of 64 x 64 by rows.
-  __device__ __forceinline__ void update_second_half(const float* w) {
-    const int g = lane / 4, t = lane % 4, i0 = warp / 4 * 16, j0 = warp % 4 * 16;
-    double* y = reinterpret_cast<double*>(work) + kCrossSize / 2;  // behind W
-    {
-      double sums[2][4] = {};
-#pragma unroll 1
-      for (int k = 0; k <= i0; k += 16) {
-        double a[8];
+  // --- Householder steps, for any input ---
+
+  // Two values of every warp to all blocks, and from the first block two heads; waits for all.
+  __device__ __forceinline__ int exchange_step(const float (&values)[2], const float (&heads)[2]) {
+    const int which = letter & 1, phase = letter / 2 & 1;
+    ++letter;
+    if (lane < ranks) {
 #pragma unroll
-        for (int e = 0; e < 8; ++e)
-          a[e] = triangle[(k + e / 2 * 4 + t) * kWide + i0 + g + e % 2 * 8];
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          double b[4];
-#pragma unroll
-          for (int e = 0; e < 4; ++e) b[e] = w[(k + e * 4 + t) * kHalf + j0 + j * 8 + g];
-          multiply_add(sums[j], a, b);
-        }
+      for (int e = 0; e < 2; ++e) {
+        const int k = warp + kWarps * e;
+        send(&s.step_box[which][rank][k], values[e], &all.step_ready[which], lane);
+        if (rank == 0) send(&s.step_heads[which][k], heads[e], &all.step_ready[which], lane);
       }
-#pragma unroll
-      for (int j = 0; j < 2; ++j)
-#pragma unroll
-        for (int e = 0; e < 4; ++e)
-          y[(i0 + g + e / 2 * 8) * kWide + j0 + j * 8 + t * 2 + e % 2] = sums[j][e];
     }
-    __syncthreads();
-#pragma unroll 1
-    for (int base = warp * 16; base < kRows; base += kPanelWarps * 16) {
-      double sums[8][4] = {};
-      float* const at = column(0) + base + g;
-#pragma unroll 1
-      for (int k = 0; k < kHalf; k += 16) {
-        double a[8];
-#pragma unroll
-        for (int e = 0; e < 8; ++e) a[e] = at[(k + e / 2 * 4 + t) * kColumn<kRows> + e % 2 * 8];
-#pragma unroll
-        for (int j = 0; j < 8; ++j) {
-          double b[4];
-#pragma unroll
-          for (int e = 0; e < 4; ++e) b[e] = y[(k + e * 4 + t) * kWide + j * 8 + g];
-          multiply_add(sums[j], a, b);
-        }
-      }
-#pragma unroll
-      for (int j = 0; j < 8; ++j)
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          float& entry = at[(kHalf + j * 8 + t * 2 + e % 2) * kColumn<kRows> + e / 2 * 8];
-          entry = static_cast<float>(entry - sums[j][e]);
-        }
-    }
-    __syncthreads();
+    barrier_wait(&all.step_ready[which], phase);
+    return which;
   }
-
-  // --- Householder steps ---
-
-  // Sends this block's 64 sums (of `sums`) and, from the first block, its heads to every block.
-  __device__ __forceinline__ void exchange(const float* sums, float* box, const float* heads_from,
-                                           float* heads) {
-    const int to = thread / 16, part = thread % 16;
-    if (to < ranks) {
-      store_remote(address_in(shared_address(box + rank * kHalf), to) + part * 16,
-                   reinterpret_cast<const float4*>(sums)[part]);
-      if (rank == 0)
-        store_remote(address_in(shared_address(heads), to) + part * 16,
-                     reinterpret_cast<const float4*>(heads_from)[part]);
-    }
-    cluster_sync();
-  }
-
-  // Columns c0 .. c0 + 63, which begin at row c0 of the panel; `count` reflectors, `rows` rows in
-  // this block. Leaves R and V, as LAPACK has them, in the panel, and T. For any input.
-  __device__ __forceinline__ void householder(int c0, int count, int rows) {
-    constexpr int kQ = kRows / 32, kOwn = kHalf / kPanelWarps;
-    float* boxes = reinterpret_cast<float*>(work);  // [parity][rank][64]
-    float* heads = boxes + 2 * 16 * kHalf;          // [parity][64]
-    float* sums = heads + 2 * kHalf;
-    float* row_values = sums + kHalf;
-    float* totals = row_values + kHalf;
-    const bool top = rank == 0;
-    const int used = (rows + 31) / 32;  // registers of a lane that may be nonzero
-    for (int e = thread; e < kHalf * kWide; e += kPanelThreads) triangle[e] = 0;
-    if (thread < kHalf) taus[thread] = 0;
-    cluster_sync();  // every block is ready to receive
-    int letter = 0;
+  // The group's columns, two a warp; `count` reflectors.
+  __device__ __forceinline__ void householder(int group, int count) {
+    constexpr int kQ = kRows / 32;
+    const int c0 = group * kGroup, from = lane % 16;
 #pragma unroll 1
-    for (int j = 0; j < count; ++j) {
-      const int row = c0 + j;  // of the pivot, in the first block
-      float x[kQ];             // the pivot column below it
-#pragma unroll
-      for (int q = 0; q < kQ; ++q) {
-        x[q] = 0;
-        if (q < used && !(top && q * 32 + lane <= row)) x[q] = column(c0 + j)[q * 32 + lane];
+    for (int j = 0; j < kGroup; ++j) {
+      if (j >= count) {
+        if (thread == 0) all.taus[c0 + j] = 0;
+        continue;
       }
-      float undo = 1, scale = 1, square = 0;
+      const int row = lead + c0 + j;  // of the pivot, in the first block
+      float x[kQ];
+#pragma unroll
+      for (int q = 0; q < kQ; ++q)
+        x[q] = rank == 0 && q * 32 + lane <= row ? 0.0f : s.p[c0 + j][q * 32 + lane];
+      float undo = 1, scale = 1, square = 0, alpha = 0, along[2], head[2];
       bool nonzero = true;
-      const float* heads_now;
 #pragma unroll 1
       for (int attempt = 0;; ++attempt) {
-        const int parity = letter++ & 1;
-        heads_now = heads + parity * kHalf;
-        float dots[kOwn] = {};
+        float dots[2] = {};
 #pragma unroll
-        for (int q = 0; q < kQ; ++q)
-          if (q < used) {
+        for (int e = 0; e < 2; ++e) {
+          const int k = warp + kWarps * e;
 #pragma unroll
-            for (int e = 0; e < kOwn; ++e) {
-              const int k = warp + kPanelWarps * e;
-              dots[e] = fmaf(x[q], k == j ? x[q] : column(c0 + k)[q * 32 + lane], dots[e]);
-            }
-          }
-#pragma unroll
-        for (int level = 16; level > 0; level >>= 1)
-#pragma unroll
-          for (int e = 0; e < kOwn; ++e) dots[e] += __shfl_xor_sync(~0u, dots[e], level);
-        if (lane == 0) {
-#pragma unroll
-          for (int e = 0; e < kOwn; ++e) {
-            sums[warp + kPanelWarps * e] = dots[e];
-            if (top) row_values[warp + kPanelWarps * e] = column(c0 + warp + kPanelWarps * e)[row];
-          }
+          for (int q = 0; q < kQ; ++q)
+            dots[e] = fmaf(x[q], k == j ? x[q] : s.p[c0 + k][q * 32 + lane], dots[e]);
+          dots[e] = warp_sum(dots[e]);
+          head[e] = s.p[c0 + k][row];
         }
-        __syncthreads();
-        float* box = boxes + parity * 16 * kHalf;
-        exchange(sums, box, row_values, heads + parity * kHalf);
-        if (thread < kHalf) {
-          float total = 0;
-          for (int from = 0; from < ranks; ++from) total += box[from * kHalf + thread];
-          totals[thread] = total;
+        const int which = exchange_step(dots, head);
+        square = warp_sum_16(from < ranks ? s.step_box[which][from][j] : 0.0f);
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          along[e] = warp_sum_16(from < ranks ? s.step_box[which][from][warp + kWarps * e] : 0.0f);
+          head[e] = s.step_heads[which][warp + kWarps * e];
         }
+        alpha = s.step_heads[which][j];
         __syncthreads();
-        square = totals[j];
+        if (thread == 0) arm_step(which);
         if (attempt > 0 || !(square < kTinySquare)) break;
         float most = 0;
 #pragma unroll
         for (int q = 0; q < kQ; ++q) most = fmaxf(most, fabsf(x[q]));
-        most = warp_max(most);  // the same in every warp
-        if (thread < kHalf) sums[thread] = most;
+        most = warp_max(most);
+        const int next = exchange_step({most, most}, {0, 0});
+        most = warp_max(from < ranks ? s.step_box[next][from][warp] : 0.0f);
         __syncthreads();
-        float* next = boxes + (letter++ & 1) * 16 * kHalf;
-        exchange(sums, next, row_values, heads + (parity ^ 1) * kHalf);
-        for (int from = 0; from < ranks; ++from) most = fmaxf(most, next[from * kHalf]);
+        if (thread == 0) arm_step(next);
         nonzero = most != 0;
         if (!nonzero) break;
-        const Scale s = scale_for(fmaxf(most, fabsf(heads_now[j])));
-        scale = s.to;
-        undo = s.back;
+        const Scale by = scale_for(fmaxf(most, fabsf(alpha)));
+        scale = by.to;
+        undo = by.back;
 #pragma unroll
         for (int q = 0; q < kQ; ++q) x[q] *= scale;
       }
-      const float alpha = heads_now[j];
       Reflector r = make_reflector(alpha * scale, square);
       if (!nonzero) r = {alpha, 0, 0};
-      if (thread == 0) taus[j] = r.tau;
+      if (thread == 0) all.taus[c0 + j] = r.tau;
 #pragma unroll
-      for (int e = 0; e < kOwn; ++e) {
-        const int k = warp + kPanelWarps * e;
-        float* at = column(c0 + k) + lane;
-        const float along = fmaf(r.gamma, totals[k], heads_now[k]);
+      for (int e = 0; e < 2; ++e) {
+        const int k = warp + kWarps * e;
+        float* const own = s.p[c0 + k];
         if (k > j) {
-          const float t = r.tau * along, u = -t * r.gamma;
+          const float w = r.tau * fmaf(r.gamma, along[e], head[e]), by = -w * r.gamma;
 #pragma unroll
-          for (int q = 0; q < kQ; ++q)
-            if (q < used) at[q * 32] = fmaf(u, x[q], at[q * 32]);
-          if (top && lane == row % 32) at[row / 32 * 32] -= t;
-        } else if (k < j) {
-          if (lane == 0) triangle[k * kWide + j] = along;  // v_k'v_j
-        } else {
+          for (int q = 0; q < kQ; ++q) {
+            float& at = own[q * 32 + lane];
+            at = fmaf(by, x[q], at);
+            if (rank == 0 && q * 32 + lane == row) at -= w;
+          }
+        } else if (k == j) {
 #pragma unroll
-          for (int q = 0; q < kQ; ++q)
-            if (q < used && (!top || q * 32 + lane > row)) at[q * 32] = r.gamma * x[q];
-          if (top && lane == row % 32) at[row / 32 * 32] = r.beta * undo;
+          for (int q = 0; q < kQ; ++q) {
+            if (rank != 0 || q * 32 + lane > row) own[q * 32 + lane] = r.gamma * x[q];
+            if (rank == 0 && q * 32 + lane == row) own[row] = r.beta * undo;
+          }
         }
       }
       __syncthreads();
     }
-    triangle_from_products();
-    cluster_sync();  // nobody sends here any more
   }
 
-  // T from the products of its reflectors, which lie above the diagonal: T_ll = tau_l,
-  // T_kl = -tau_l sum_s T_ks (v_s'v_l). A lane a row, 16 at a time; then the blocks above.
-  __device__ __forceinline__ void triangle_from_products() {
-    if (warp < 4 && lane < 16) {
-      const int at = warp * 16;
-      float* block = triangle + at * (kWide + 1);
-      float t[16];
+  // --- T ---
+
+  // This block's columns of T, by blocks of 16 rows from the diagonal up: T_I = -T_II (sum over
+  // L > I of the products of blocks I and L times T_L), T_II from its columns one by one.
+  __device__ __forceinline__ void make_triangle(float* to) {
+    if (lane < kGroup) {
+      float(&block)[kGroup][kGroup] = s.products[block_of_products(warp, warp)];
+      float row[kGroup];
 #pragma unroll
-      for (int l = 0; l < 16; ++l) {
+      for (int l = 0; l < kGroup; ++l) {
         float sum = 0;
 #pragma unroll
-        for (int i = 0; i < l; ++i) sum = fmaf(t[i], block[i * kWide + l], sum);
-        const float tau = taus[at + l];
-        t[l] = l < lane ? 0.0f : l == lane ? tau : -tau * sum;
+        for (int i = 0; i < l; ++i) sum = fmaf(row[i], block[i][l], sum);
+        const float tau = all.taus[warp * kGroup + l];
+        row[l] = l < lane ? 0.0f : l == lane ? tau : -tau * sum;
       }
       __syncwarp(0xffff);
 #pragma unroll
-      for (int l = 0; l < 16; ++l) block[lane * kWide + l] = t[l];
+      for (int l = 0; l < kGroup; ++l) block[lane][l] = row[l];
     }
     __syncthreads();
-    join_inverses<16>();
-    join_inverses<32>();
+    float(*done)[kGroup] = reinterpret_cast<float(*)[kGroup]>(s.sum_all);  // [row][column]
+    float(*sums)[kGroup] = reinterpret_cast<float(*)[kGroup]>(s.sum_box);
+    const int share = share_of(kPanel, 1), own = own_of(kPanel, share);
+    const int i = thread / kGroup, c = thread % kGroup;
+    for (int c0 = 0; c0 < own; c0 += kGroup) {
+      const int column = min(rank * share + c0 + c, kPanel - 1), last = column / kGroup;
+      const int highest = min(rank * share + c0 + kGroup - 1, kPanel - 1) / kGroup;
+      const bool mine = c0 + c < own;
+      for (int block = kPanel / kGroup - 1; block >= 0; --block) {
+        float x =
+            block == last ? s.products[block_of_products(block, block)][i][column % kGroup] : 0;
+        if (block < highest) {
+          float sum = 0;
+          for (int l = block + 1; l <= highest; ++l) {
+            const float4* products =
+                reinterpret_cast<const float4*>(s.products[block_of_products(block, l)][i]);
+#pragma unroll
+            for (int k = 0; k < kGroup; k += 4) {
+              const float4 four = products[k / 4];
+              sum = fmaf(four.x, done[l * kGroup + k][c], sum);
+              sum = fmaf(four.y, done[l * kGroup + k + 1][c], sum);
+              sum = fmaf(four.z, done[l * kGroup + k + 2][c], sum);
+              sum = fmaf(four.w, done[l * kGroup + k + 3][c], sum);
+            }
+          }
+          sums[i][c] = sum;
+          __syncthreads();
+          if (block < last) {
+#pragma unroll
+            for (int k = 0; k < kGroup; ++k)
+              x = fmaf(-s.products[block_of_products(block, block)][i][k], sums[k][c], x);
+          }
+        }
+        done[block * kGroup + i][c] = x;
+        if (mine) to[(block * kGroup + i) * kPanel + column] = x;
+        __syncthreads();
+      }
+    }
   }
 };
 
-template <int kRows, int kHalves>
-__global__ void __launch_bounds__(kPanelThreads, 1)
-    factor_panel(const float* x, float* h, float* tau, std::uint16_t* v_high, std::uint16_t* v_low,
-                 std::uint16_t* v_rows, float* triangles, float* crossed, float* tops,
-                 const float* backs, Step s) {
+__global__ void __launch_bounds__(kThreads, 1)
+    factor_panel(const float* x, float* h, float* tau, const std::uint16_t* image_before,
+                 const float* triangle_before, std::uint16_t* y_before, std::uint16_t* image,
+                 float* triangle, const float* backs, Step s) {
   extern __shared__ float4 shared_memory[];
-  constexpr int kC = kColumn<kRows>, kColumns = kHalves * kHalf;
   let_next_start();
-  Panel<kRows, kHalves> panel;
-  panel.p = reinterpret_cast<float*>(shared_memory);
-  panel.work = reinterpret_cast<char*>(panel.p + kColumns * kC);
-  panel.letters = reinterpret_cast<double*>(panel.work + kWorkBytes);
-  panel.triangle = reinterpret_cast<float*>(panel.letters + kLetters);
-  panel.taus = panel.triangle + kHalf * kWide;
-  panel.thread = threadIdx.x;
-  panel.warp = threadIdx.x / 32;
-  panel.lane = threadIdx.x % 32;
-  panel.rank = cluster_rank();
-  panel.ranks = cluster_size();
-  const int thread = panel.thread, rank = panel.rank;
-  const std::int64_t matrix = blockIdx.x / panel.ranks;
-  const int rows = s.m - s.first, begin = rank * kRows;  // rows of the panel, my first
-  const std::int64_t corner =
-      (matrix * s.columns_all + s.first) * s.stride + s.first;  // of the panel in X
-  float* tau_to = tau + matrix * s.reflectors + s.first;
-  float* h_to = h + (matrix * s.n + s.first) * s.m + s.first;
-  const float* backs_of = backs + matrix * s.n + s.first;
+  SharedMemory& memory = *reinterpret_cast<SharedMemory*>(shared_memory);
+  const int thread = threadIdx.x, warp = uniform(thread / 32), lane = thread % 32;
+  const int lead = s.first > 0 ? kPanel : 0, rank = cluster_rank(), ranks = cluster_size();
+  Panel panel{memory, memory.panel, thread, warp, lane, rank, ranks, lead, 0, 0, 0};
+  const std::int64_t matrix = blockIdx.x / ranks;
+  const int begin = s.first - lead + rank * kRows;  // my first row
+  const int rows = s.m - begin, columns = min(kPanel, s.n - s.first);
+  const int reflectors = min(columns, s.m - s.first);
+  const int padded = (s.m + kTile - 1) / kTile * kTile - begin;
+  const float* x_from = x + (matrix * s.columns_all + s.first) * s.stride + begin;
+  image += (matrix * 2 * kPieces * s.image_rows + begin) * 8;
+  image_before += (matrix * 2 * kPieces * s.image_rows + begin) * 8;
 
-  const int padded = s.stride - s.first;
-#pragma unroll 8
-  for (int e = thread; e < kColumns * (kRows / 4); e += kPanelThreads) {
-    const int j = e / (kRows / 4), row = e % (kRows / 4) * 4;
-    float* to = panel.column(j) + row;
-    if (begin + row < padded)
-      copy_16(to, x + corner + std::int64_t{j} * s.stride + begin + row);
-    else
-      *reinterpret_cast<float4*>(to) = make_float4(0, 0, 0, 0);
+  if (thread == 0) {
+    barrier_init(&memory.v_ready, 1);
+    barrier_init(&memory.before_ready, 1);
+    barrier_init(&memory.gram_ready, 1);
+    barrier_init(&memory.gram_done, 1);
+    barrier_init(&memory.sum_ready, 1);
+    barrier_init(&memory.sum_done, 1);
+    barrier_init(&memory.step_ready[0], 1);
+    barrier_init(&memory.step_ready[1], 1);
+    fence_barrier_init();
+    const int share = panel.share_of(kPanel, 1);
+    barrier_expect(&memory.before_ready, panel.own_of(kPanel, share) * kPanel * ranks * 4);
+    panel.arm_gram();
+    panel.arm_sum();
+    panel.arm_step(0);
+    panel.arm_step(1);
   }
-  commit_copies();
-  wait_copies<0>();
+  if (thread < columns) memory.backs[thread] = backs[matrix * s.n + s.first + thread];
+  cluster_sync();  // the barriers of all blocks are ready
+  if (lead > 0) {
+    panel.apply_before(x_from, image_before, triangle_before + matrix * kPanel * kPanel,
+                       y_before + matrix * 2 * kPanel * kPanel, s, padded);
+  } else {
+#pragma unroll 8
+    for (int e = thread; e < kPanel * (kRows / 4); e += kThreads) {
+      const int j = e / (kRows / 4), row = e % (kRows / 4) * 4;
+      float* to = &memory.panel.p[j][row];
+      if (row < padded)
+        copy_16(to, x_from + std::int64_t{j} * s.stride + row);
+      else
+        *reinterpret_cast<float4*>(to) = make_float4(0, 0, 0, 0);
+    }
+    commit_copies();
+    wait_copies<0>();
+  }
   __syncthreads();
+  cluster_sync();  // the places for what the groups send are free
 
 #pragma unroll 1
-  for (int half = 0; half < kHalves; ++half) {
-    const int c0 = half * kHalf;
-    const int count = max(0, min(kHalf, min(rows, s.n - s.first) - c0));
-    const int from = rank == 0 ? c0 : 0;
-    bool done = false;
-    double* small = reinterpret_cast<double*>(panel.work);
-    double* r = small + kHalf * kWide;
-    if (kGram != 0 && count == kHalf && rows - c0 > kHalf) {
-      const float* top = x + corner;
-      std::int64_t top_stride = s.stride;
-      if (half > 0) {
-        float* to = tops + matrix * kHalf * kHalf;
-        if (rank == 0)
-          for (int e = thread; e < kHalf * kHalf; e += kPanelThreads)
-            to[e] = panel.column(c0 + e / kHalf)[c0 + e % kHalf];
-        top = to;
-        top_stride = kHalf;
+  for (int group = 0; group < kPanel / kGroup; ++group) {
+    const int c0 = group * kGroup, count = min(kGroup, reflectors - c0);
+    Quality quality = count <= 0 ? Quality::zero : Quality::bad;
+    if (kGram != 0 && count == kGroup && s.m - s.first - c0 > kGroup) {
+      panel.exchange_gram(group);
+      if (warp == kWarps - 1) {
+        barrier_wait(&memory.gram_done, panel.parity_gram);
+        panel.chain(group);
       }
-      panel.gram(c0, from);
-      const double* tiles = panel.template all_reduce<double, kGramSize, false>(nullptr);
-      done = panel.chain(tiles, top, top_stride, small, r);
-    }
-    if (done) {
-      panel.multiply_by_small(c0, rank == 0 ? c0 + kHalf : 0, small);
-      // The top rows, as LAPACK has them.
-      if (rank == 0)
-        for (int e = thread; e < kHalf * kHalf; e += kPanelThreads) {
-          const int j = e / kHalf, i = e % kHalf;
-          panel.column(c0 + j)[c0 + i] =
-              static_cast<float>(i <= j ? r[i * kWide + j] : small[i * kWide + j]);
-        }
-    } else {
-      panel.householder(c0, count, min(kRows, rows - begin));
-    }
-    __syncthreads();
-
-    // H and tau; then V with its ones and zeros.
-    const int above = rank == 0 ? c0 + kHalf : 0;  // rows that may belong to R
-    if (s.m % 4 == 0) {
-      for (int e = thread; e < kHalf * (kRows / 4); e += kPanelThreads) {
-        const int j = c0 + e / (kRows / 4), row = e % (kRows / 4) * 4;
-        if (j < s.n - s.first && row >= above && begin + row < rows)
-          *reinterpret_cast<float4*>(h_to + std::int64_t{j} * s.m + begin + row) =
-              *reinterpret_cast<const float4*>(panel.column(j) + row);
-      }
-    } else {
-      for (int j = c0 + panel.warp; j < min(c0 + kHalf, s.n - s.first); j += kPanelWarps)
-        for (int row = above + panel.lane; row < min(kRows, rows - begin); row += 32)
-          h_to[std::int64_t{j} * s.m + begin + row] = panel.column(j)[row];
-    }
-    for (int e = thread; e < kHalf * above; e += kPanelThreads) {
-      const int j = c0 + e / above, row = e % above;
-      if (j < s.n - s.first && row < rows)
-        h_to[std::int64_t{j} * s.m + row] = panel.column(j)[row] * (row <= j ? backs_of[j] : 1.0f);
-    }
-    __syncthreads();
-    if (rank == 0) {
-      if (thread < count) tau_to[c0 + thread] = panel.taus[thread];
       __syncthreads();
-      for (int e = thread; e < kHalf * kColumns; e += kPanelThreads) {
-        const int j = e / kColumns, i = e % kColumns;
-        if (i < c0 + j)
-          panel.column(c0 + j)[i] = 0;
-        else if (i == c0 + j)
-          panel.column(c0 + j)[i] = j < count ? 1 : 0;
-      }
+      quality = memory.quality;
+      if (thread == 0) panel.arm_gram();
+      panel.parity_gram ^= 1;
     }
-    if (done) panel.triangle_from_chain(small, r);
-    if (rank == 0) {
-      float* to = triangles + (matrix * kHalves + half) * kHalf * kHalf;
-      for (int e = thread; e < kHalf * kHalf; e += kPanelThreads)
-        to[e] = panel.triangle[e / kHalf * kWide + e % kHalf];
+    if (quality == Quality::zero) {
+      __syncthreads();
+      if (thread < kGroup) memory.taus[c0 + thread] = 0;
+      const float zeros[kGroup] = {};
+      panel.emit_halves(zeros);
+      for (int e = thread; e < kPanel * kGroup; e += kThreads) memory.panel.sum_all[e] = 0;
+      __syncthreads();
+      panel.store_image(image, group, s.image_rows);
+      panel.keep_products(group);
+      wait_bulk_read();
+      __syncthreads();
+      continue;
+    }
+    if (quality == Quality::good) {
+      panel.solve_rows(group, memory.panel.u, memory.panel.over);
+    } else if (quality == Quality::precise) {
+      panel.solve_rows(group, memory.panel.u_precise, memory.panel.over_precise);
+    } else {
+      panel.householder(group, count);
+      panel.collect_rows(group, count);
     }
     __syncthreads();
-    if (kHalves == 2) {
-      panel.cross(0, kHalf, 0);
-      if (half == 0) {
-        const float* w = panel.template all_reduce<float, kCrossSize, false>(nullptr);
-        panel.update_second_half(w);
-      } else {
-        panel.template all_reduce<float, kCrossSize, true>(crossed + matrix * kHalf * kHalf);
-      }
-    }
+    panel.store_image(image, group, s.image_rows);
+    panel.exchange_sums(group);
+    barrier_wait(&memory.sum_done, panel.parity_sum);
+    panel.parity_sum ^= 1;
+    if (thread == 0) panel.arm_sum();
+    panel.substitute(group);
+    panel.keep_products(group);
+    __syncthreads();
+    panel.update(group);
+    wait_bulk_read();
+    show_to_tensor_cores();  // to the copy to H
+    __syncthreads();
   }
 
-  for (int e = thread; e < kColumns * (kRows / 8); e += kPanelThreads) {
-    const int j = e / (kRows / 8), row = e % (kRows / 8) * 8;
-    if (begin + row >= padded) continue;
-    const float4 a = *reinterpret_cast<const float4*>(panel.column(j) + row);
-    const float4 b = *reinterpret_cast<const float4*>(panel.column(j) + row + 4);
-    uint4 high, low;
-    split(a.x * kRaise, a.y * kRaise, high.x, low.x);
-    split(a.z * kRaise, a.w * kRaise, high.y, low.y);
-    split(b.x * kRaise, b.y * kRaise, high.z, low.z);
-    split(b.z * kRaise, b.w * kRaise, high.w, low.w);
-    const std::int64_t to = (matrix * kColumns + j) * s.stride + begin + row;
-    *reinterpret_cast<uint4*>(v_high + to) = high;
-    *reinterpret_cast<uint4*>(v_low + to) = low;
+  // H and tau.
+  float* h_to = h + (matrix * s.n + s.first) * s.m + begin;
+  const int above = rank == 0 ? lead + kPanel : 0;  // rows that may belong to R
+  const int below = min(kRows, rows) - above;
+  if (s.m % 4 == 0) {
+    if (thread < columns && below > 0)
+      store_bulk(h_to + std::int64_t{thread} * s.m + above, &memory.panel.p[thread][above],
+                 below * 4);
+  } else {
+    for (int j = warp; j < columns; j += kWarps)
+      for (int row = above + lane; row < min(kRows, rows); row += 32)
+        h_to[std::int64_t{j} * s.m + row] = memory.panel.p[j][row];
   }
-  // The same by rows, a row's high parts before its low parts.
-  for (int e = thread; e < kRows * (kColumns / 8); e += kPanelThreads) {
-    const int row = e % kRows, j = e / kRows * 8;
-    if (begin + row >= padded) continue;
-    float x[8];
-#pragma unroll
-    for (int i = 0; i < 8; ++i) x[i] = panel.column(j + i)[row] * kRaise;
-    uint4 high, low;
-    split(x[0], x[1], high.x, low.x);
-    split(x[2], x[3], high.y, low.y);
-    split(x[4], x[5], high.z, low.z);
-    split(x[6], x[7], high.w, low.w);
-    std::uint16_t* to = v_rows + (matrix * s.stride + begin + row) * 2 * kColumns + j;
-    *reinterpret_cast<uint4*>(to) = high;
-    *reinterpret_cast<uint4*>(to + kColumns) = low;
+  if (rank == 0) {
+#pragma unroll 4
+    for (int e = thread; e < columns * above; e += kThreads) {
+      const int j = e / above, row = e % above;
+      if (row < rows)
+        h_to[std::int64_t{j} * s.m + row] =
+            memory.panel.p[j][row] * (row <= lead + j ? memory.backs[j] : 1.0f);
+    }
+    if (thread < reflectors) tau[matrix * s.reflectors + s.first + thread] = memory.taus[thread];
   }
+  panel.make_triangle(triangle + matrix * kPanel * kPanel);
+  wait_bulk();
   cluster_sync();  // the memory of a block stays while others may send to it
 }
 
@@ -1112,7 +1268,7 @@ __global__ void __launch_bounds__(kPanelThreads, 1)
 
 // X = A with every column's largest element brought to 8 .. 16, padded with zeros; a block a column
 // from `first_column` on.
-template <int kRows>
+template <int kOwn>
 __global__ void __launch_bounds__(kThreads)
     copy_scaled(const float* a, float* x, float* backs, Step s, int first_column) {
   __shared__ float largest[kWarps];
@@ -1120,14 +1276,14 @@ __global__ void __launch_bounds__(kThreads)
   const int j = first_column + blockIdx.x;
   float* to = x + (matrix * s.columns_all + j) * s.stride;
   const float* from = a + (matrix * s.n + j) * s.m;
-  float column[kRows], most = 0;
+  float column[kOwn], most = 0;
 #pragma unroll
-  for (int q = 0; q < kRows; ++q) {
+  for (int q = 0; q < kOwn; ++q) {
     const int row = q * kThreads + threadIdx.x;
     column[q] = j < s.n && row < s.m ? from[row] : 0.0f;
   }
 #pragma unroll
-  for (int q = 0; q < kRows; ++q) most = fmaxf(most, fabsf(column[q]));
+  for (int q = 0; q < kOwn; ++q) most = fmaxf(most, fabsf(column[q]));
   most = warp_max(most);
   if (threadIdx.x % 32 == 0) largest[threadIdx.x / 32] = most;
   __syncthreads();
@@ -1139,144 +1295,36 @@ __global__ void __launch_bounds__(kThreads)
     if (scale.to <= 0x1p123f && scale.back <= 0x1p126f) scale = {scale.to * 8, scale.back / 8};
   }
 #pragma unroll
-  for (int q = 0; q < kRows; ++q) {
+  for (int q = 0; q < kOwn; ++q) {
     const int row = q * kThreads + threadIdx.x;
     if (row < s.stride) to[row] = column[q] * scale.to;
   }
   if (threadIdx.x == 0 && j < s.n) backs[matrix * s.n + j] = scale.back;
 }
 
-// --- Y = T'W ---
+// --- the rest of the matrix: W' = X'V, Y = T'W, X -= V Y ---
 
-template <int kHalves, int kColumns>
-constexpr int kTurnBytes = ((kHalves == 2 ? 3 : 1) * kHalf * kHalf +
-                            kColumns * (kHalves * kHalf + 4) * (kHalves == 2 ? 2 : 1)) *
-                           4;
-
-// Sums the slabs of W and applies T' of both halves: Y1 = T1'W1, Y2 = T2'(W2 - V2'V1 Y1).
-template <int kHalves, int kColumns>
-__global__ void __launch_bounds__(kThreads)
-    turn_columns(const float* w, const float* triangles, const float* crossed,
-                 std::uint16_t* y_high, std::uint16_t* y_low, int columns, int slabs) {
-  extern __shared__ float4 shared_memory[];
-  constexpr int kV = kHalves * kHalf, kStride = kV + 4, kSmall = kHalf * kHalf;
-  constexpr int kOwn = kColumns * kHalf / kThreads;
-  float* small = reinterpret_cast<float*>(shared_memory);  // T1, T2, V1'V2
-  float* in = small + (kHalves == 2 ? 3 : 1) * kSmall;     // [column][reflector]
-  float* out = kHalves == 2 ? in + kColumns * kStride : in;
-  const int thread = threadIdx.x;
-  const std::int64_t matrix = blockIdx.y;
-  const int first = blockIdx.x * kColumns;
-  for (int e = thread; e < kHalves * kSmall / 4; e += kThreads)
-    copy_16(small + e * 4, triangles + matrix * kHalves * kSmall + e * 4);
-  if constexpr (kHalves == 2)
-    for (int e = thread; e < kSmall / 4; e += kThreads)
-      copy_16(small + 2 * kSmall + e * 4, crossed + matrix * kSmall + e * 4);
-  commit_copies();
-  let_next_start();
-  wait_for_previous();
-#pragma unroll 1
-  for (int e = thread; e < kColumns * kV / 4; e += kThreads) {
-    const int j = e / (kV / 4), at = e % (kV / 4) * 4;
-    const float* from = w + (matrix * slabs * columns + first + j) * kV + at;
-    float4 sum = make_float4(0, 0, 0, 0);
-    constexpr int kTogether = kColumns < 32 ? 16 : 4;
-    for (int slab = 0; slab < slabs; slab += kTogether) {
-      float4 part[kTogether];
-#pragma unroll
-      for (int i = 0; i < kTogether; ++i) {
-        part[i] = make_float4(0, 0, 0, 0);
-        if (slab + i < slabs)
-          part[i] =
-              __ldcg(reinterpret_cast<const float4*>(from + std::int64_t{slab + i} * columns * kV));
-      }
-#pragma unroll
-      for (int i = 0; i < kTogether; ++i)
-        sum.x += part[i].x, sum.y += part[i].y, sum.z += part[i].z, sum.w += part[i].w;
-    }
-    sum.x /= kRaise, sum.y /= kRaise, sum.z /= kRaise, sum.w /= kRaise;
-    *reinterpret_cast<float4*>(in + j * kStride + at) = sum;
-  }
-  wait_copies<0>();
-  __syncthreads();
-
-  const int i = thread % kHalf, j0 = thread / kHalf * kOwn;
-  // result[j] = sum_l matrix[l][i] source[j0 + j][l]
-  const auto apply = [&](const float* matrix_rows, const float* source, float(&result)[kOwn]) {
-#pragma unroll
-    for (int j = 0; j < kOwn; ++j) result[j] = 0;
-#pragma unroll 4
-    for (int l = 0; l < kHalf; l += 4) {
-      float factor[4];
-#pragma unroll
-      for (int e = 0; e < 4; ++e) factor[e] = matrix_rows[(l + e) * kHalf + i];
-#pragma unroll
-      for (int j = 0; j < kOwn; ++j) {
-        const float4 four = *reinterpret_cast<const float4*>(source + (j0 + j) * kStride + l);
-        result[j] = fmaf(factor[0], four.x, result[j]);
-        result[j] = fmaf(factor[1], four.y, result[j]);
-        result[j] = fmaf(factor[2], four.z, result[j]);
-        result[j] = fmaf(factor[3], four.w, result[j]);
-      }
-    }
-  };
-  const auto emit = [&](const float(&result)[kOwn], int half) {
-#pragma unroll
-    for (int j = 0; j < kOwn; ++j) {
-      std::uint32_t high, low;
-      split(result[j], 0, high, low);
-      const std::int64_t to = (matrix * columns + first + j0 + j) * kV + half * kHalf + i;
-      y_high[to] = static_cast<std::uint16_t>(high);
-      y_low[to] = static_cast<std::uint16_t>(low);
-    }
-  };
-  float result[kOwn];
-  apply(small, in, result);
-  emit(result, 0);
-  if constexpr (kHalves == 2) {
-#pragma unroll
-    for (int j = 0; j < kOwn; ++j) out[(j0 + j) * kStride + i] = result[j];
-    __syncthreads();
-    apply(small + 2 * kSmall, out, result);
-#pragma unroll
-    for (int j = 0; j < kOwn; ++j)
-      out[(j0 + j) * kStride + kHalf + i] = in[(j0 + j) * kStride + kHalf + i] - result[j];
-    __syncthreads();
-    apply(small + kSmall, out + kHalf, result);
-    emit(result, 1);
-  }
-}
-
-// --- W' = X' V and X -= V Y ---
-
-constexpr int kSwizzled = kTile * 128;  // bytes of 128 rows of 64 halves
-constexpr int kLong = 64;               // rows that are on chip at a time
-constexpr int kLongStride = 72;         // floats
-constexpr int kProjectStage = 2 * kSwizzled + kTile * kLongStride * 4;
+constexpr int kLong = 64;        // rows that are on chip at a time
+constexpr int kLongStride = 72;  // floats
+constexpr int kVBytes = 2 * kPanel * kLong * 2;
+constexpr int kProjectStage = kVBytes + kTile * kLongStride * 4;
 constexpr int kProjectStages = 3;
 
-// Where 16-byte piece `piece` of row `row` lies.
-__device__ __forceinline__ int swizzled(int row, int piece) {
-  return row * 128 + (piece ^ row % 8) * 16;
-}
-
-// For 128 columns from `first_column` on and `slab` rows of them.
+// For 128 columns from `first_column` on and `kSlab` rows of them.
 __global__ void __launch_bounds__(kThreads, 1)
-    project_columns(const float* x, const std::uint16_t* v_high, const std::uint16_t* v_low,
-                    float* w, Step s, int first_column, int columns, int slab) {
+    project_columns(const float* x, const std::uint16_t* image, float* w, Step s, int first_column,
+                    int columns) {
   extern __shared__ float4 shared_memory[];
-  constexpr int kV = 2 * kHalf;
   let_next_start();
   char* memory = reinterpret_cast<char*>(shared_memory);
-  memory += (1024 - shared_address(memory) % 1024) % 1024;
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, g = lane / 4,
             t = lane % 4;
   const std::int64_t matrix = blockIdx.z;
   const int padded = (s.m - s.first + kTile - 1) / kTile * kTile;
-  const int begin = blockIdx.y * slab, end = min(padded, begin + slab);
+  const int begin = blockIdx.y * kSlab, end = min(padded, begin + kSlab);
   const float* x_from =
       x + (matrix * s.columns_all + first_column + blockIdx.x * kTile) * s.stride + s.first;
-  const std::int64_t v_from = matrix * kV * s.stride;
+  image += (matrix * 2 * kPieces * s.image_rows + s.first) * 8;
   const int parts = (end - begin) / kLong;
 
   const auto fetch = [&](int part) {
@@ -1284,17 +1332,13 @@ __global__ void __launch_bounds__(kThreads, 1)
       char* stage = memory + part % kProjectStages * kProjectStage;
       const int row = begin + part * kLong;
 #pragma unroll
-      for (int e = thread; e < 2 * kV * (kLong / 8); e += kThreads) {
-        const int j = e / (kLong / 8), piece = e % (kLong / 8);
-        const std::uint16_t* from = j < kV ? v_high : v_low;
-        copy_16(stage + j / kV * kSwizzled + swizzled(j % kV, piece),
-                from + v_from + std::int64_t{j % kV} * s.stride + row + piece * 8);
-      }
-      char* x_stage = stage + 2 * kSwizzled;
+      for (int e = thread; e < 2 * kPieces * kLong; e += kThreads)
+        copy_16(stage + e * 16,
+                image + (std::int64_t{e / kLong} * s.image_rows + row + e % kLong) * 8);
 #pragma unroll
       for (int e = thread; e < kTile * (kLong / 4); e += kThreads) {
         const int j = e / (kLong / 4), at = e % (kLong / 4) * 4;
-        copy_16(x_stage + (j * kLongStride + at) * 4,
+        copy_16(stage + kVBytes + (j * kLongStride + at) * 4,
                 x_from + std::int64_t{j} * s.stride + row + at);
       }
     }
@@ -1313,8 +1357,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     fetch(part + kProjectStages - 1);
     const char* stage = memory + part % kProjectStages * kProjectStage;
     const float* x_tile =
-        reinterpret_cast<const float*>(stage + 2 * kSwizzled) + column * kLongStride + 2 * t;
-    const std::uint64_t v = operand(shared_address(stage));
+        reinterpret_cast<const float*>(stage + kVBytes) + column * kLongStride + 2 * t;
+    const std::uint64_t v = operand(shared_address(stage), 128, kLong * 16);
+    constexpr int kLow = kPieces * kLong;
     std::uint32_t high[kLong / 16][4], low[kLong / 16][4];
 #pragma unroll
     for (int k = 0; k < kLong / 16; ++k)
@@ -1327,9 +1372,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     begin_wide();
 #pragma unroll
     for (int k = 0; k < kLong / 16; ++k) {
-      multiply_wide(part_sums, low[k], v + k * 2, k > 0 || part % 2 > 0);
-      multiply_wide(part_sums, high[k], v + kSwizzled / 16 + k * 2, 1);
-      multiply_wide(part_sums, high[k], v + k * 2, 1);
+      multiply_wide<1>(part_sums, low[k], v + k * 16, k > 0 || part % 2 > 0);
+      multiply_wide<1>(part_sums, high[k], v + kLow + k * 16, 1);
+      multiply_wide<1>(part_sums, high[k], v + k * 16, 1);
     }
     end_wide();
     wait_wide<0>();
@@ -1342,44 +1387,102 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
   }
   wait_copies<0>();
-  float* to = w + ((matrix * gridDim.y + blockIdx.y) * columns + blockIdx.x * kTile) * kV;
+  float* to = w + ((matrix * gridDim.y + blockIdx.y) * columns + blockIdx.x * kTile) * kPanel;
 #pragma unroll
   for (int half = 0; half < 2; ++half)
 #pragma unroll
     for (int j = 0; j < 16; ++j)
-      *reinterpret_cast<float2*>(to + (column + half * 8) * kV + j * 8 + 2 * t) =
+      *reinterpret_cast<float2*>(to + (column + half * 8) * kPanel + j * 8 + 2 * t) =
           make_float2(sums[j][2 * half], sums[j][2 * half + 1]);
 }
 
-constexpr int kUpdateBytes = 4 * kSwizzled + 2 * 4 * kSwizzled + 1024;
+constexpr int kTurned = 32;  // columns of a block
+constexpr int kTurnStride = kPanel + 4;
+constexpr int kTurnBytes = (kPanel * kPanel + kTurned * kTurnStride) * 4;
 
-// 128 columns and `tiles` tiles of 128 rows, one after the other.
-__global__ void __launch_bounds__(kThreads, 1)
-    update_columns(float* x, float* h, const std::uint16_t* v_rows, const std::uint16_t* y_high,
-                   const std::uint16_t* y_low, const float* backs, Step s, int first_column,
-                   int columns, int tiles) {
+// Sums the slabs of W and applies T'.
+__global__ void __launch_bounds__(kThreads)
+    turn_columns(const float* w, const float* triangle, std::uint16_t* y, int columns, int slabs) {
   extern __shared__ float4 shared_memory[];
-  constexpr int kV = 2 * kHalf;
+  constexpr int kOwn = kTurned * kPanel / kThreads;
+  float* t = reinterpret_cast<float*>(shared_memory);
+  float* in = t + kPanel * kPanel;  // [column][reflector]
+  const int thread = threadIdx.x;
+  const std::int64_t matrix = blockIdx.y;
+  const int first = blockIdx.x * kTurned;
+  for (int e = thread; e < kPanel * kPanel / 4; e += kThreads)
+    copy_16(t + e * 4, triangle + matrix * kPanel * kPanel + e * 4);
+  commit_copies();
+  let_next_start();
+  wait_for_previous();
+#pragma unroll
+  for (int e = thread; e < kTurned * kPanel / 4; e += kThreads) {
+    const int j = e / (kPanel / 4), at = e % (kPanel / 4) * 4;
+    const float* from = w + (matrix * slabs * columns + first + j) * kPanel + at;
+    float4 sum = make_float4(0, 0, 0, 0);
+    for (int slab = 0; slab < slabs; ++slab) {
+      const float4 part =
+          __ldcg(reinterpret_cast<const float4*>(from + std::int64_t{slab} * columns * kPanel));
+      sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
+    }
+    sum.x /= kRaise, sum.y /= kRaise, sum.z /= kRaise, sum.w /= kRaise;
+    *reinterpret_cast<float4*>(in + j * kTurnStride + at) = sum;
+  }
+  wait_copies<0>();
+  __syncthreads();
+
+  const int i = thread % kPanel, j0 = thread / kPanel * kOwn;
+  float result[kOwn] = {};
+#pragma unroll 2
+  for (int l = 0; l < (i | 31) + 1; l += 4) {
+    float factor[4];
+#pragma unroll
+    for (int e = 0; e < 4; ++e) factor[e] = t[(l + e) * kPanel + i];
+#pragma unroll
+    for (int j = 0; j < kOwn; ++j) {
+      const float4 four = *reinterpret_cast<const float4*>(in + (j0 + j) * kTurnStride + l);
+      result[j] = fmaf(factor[0], four.x, result[j]);
+      result[j] = fmaf(factor[1], four.y, result[j]);
+      result[j] = fmaf(factor[2], four.z, result[j]);
+      result[j] = fmaf(factor[3], four.w, result[j]);
+    }
+  }
+  // Tile by tile of 128 columns: [high, low][piece][column][8].
+  y += (matrix * columns + first / kTile * kTile) * 2 * kPanel +
+       (i / 8 * kTile + first % kTile + j0) * 8 + i % 8;
+#pragma unroll
+  for (int j = 0; j < kOwn; ++j) {
+    std::uint32_t high, low;
+    split(result[j], 0, high, low);
+    y[j * 8] = static_cast<std::uint16_t>(high);
+    y[kTile * kPanel + j * 8] = static_cast<std::uint16_t>(low);
+  }
+}
+
+constexpr int kImageTile = 2 * kPanel * kTile * 2;  // bytes of V or Y of a tile
+constexpr int kUpdateBytes = 3 * kImageTile;
+
+// 128 columns and `kUpdateTiles` tiles of 128 rows, one after the other.
+__global__ void __launch_bounds__(kThreads, 1)
+    update_columns(float* x, float* h, const std::uint16_t* image, const std::uint16_t* y_from,
+                   const float* backs, Step s, int first_column, int columns) {
+  extern __shared__ float4 shared_memory[];
   char* memory = reinterpret_cast<char*>(shared_memory);
-  memory += (1024 - shared_address(memory) % 1024) % 1024;
-  char* v_memory = memory + 4 * kSwizzled;
+  char* v_memory = memory + kImageTile;
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32, g = lane / 4,
             t = lane % 4;
   const std::int64_t matrix = blockIdx.z;
   const int padded = (s.m - s.first + kTile - 1) / kTile, column0 = blockIdx.y * kTile;
-  const int begin = blockIdx.x * tiles, end = min(padded, begin + tiles);
+  const int begin = blockIdx.x * kUpdateTiles, end = min(padded, begin + kUpdateTiles);
+  image += (matrix * 2 * kPieces * s.image_rows + s.first) * 8;
 
-  // [high, low][half of the reflectors][row]
   const auto fetch = [&](int tile) {
     if (tile < end) {
-      char* stage = v_memory + tile % 2 * 4 * kSwizzled;
-      const std::uint16_t* from =
-          v_rows + (matrix * s.stride + std::int64_t{tile} * kTile) * 2 * kV;
-#pragma unroll 8
-      for (int e = thread; e < kTile * (2 * kV / 8); e += kThreads) {
-        const int row = e / (2 * kV / 8), piece = e % (2 * kV / 8);
-        copy_16(stage + piece / 8 * kSwizzled + swizzled(row, piece % 8), from + e * 8);
-      }
+      char* stage = v_memory + tile % 2 * kImageTile;
+#pragma unroll
+      for (int e = thread; e < kImageTile / 16; e += kThreads)
+        copy_16(stage + e * 16,
+                image + (std::int64_t{e / kTile} * s.image_rows + tile * kTile + e % kTile) * 8);
     }
     commit_copies();
   };
@@ -1387,34 +1490,30 @@ __global__ void __launch_bounds__(kThreads, 1)
   fetch(begin);
   let_next_start();
   wait_for_previous();
-  const std::int64_t y_from = (matrix * columns + column0) * kV;
-#pragma unroll 8
-  for (int e = thread; e < 2 * kTile * (kV / 8); e += kThreads) {
-    const int j = e / (kV / 8), piece = e % (kV / 8);
-    const std::uint16_t* from = j < kTile ? y_high : y_low;
-    copy_16(memory + (j / kTile * 2 + piece / 8) * kSwizzled + swizzled(j % kTile, piece % 8),
-            from + y_from + (j % kTile) * kV + piece * 8);
-  }
+  y_from += (matrix * columns + column0) * 2 * kPanel;
+#pragma unroll
+  for (int e = thread; e < kImageTile / 16; e += kThreads) copy_16(memory + e * 16, y_from + e * 8);
   commit_copies();
 
   const int column = first_column + column0 + warp * 16 + g;
   float* x_at = x + (matrix * s.columns_all + column) * s.stride + s.first + 2 * t;
-  const std::uint64_t y = operand(shared_address(memory) + warp / 4 * 64 * 128);
-  constexpr int kPart = kSwizzled / 16;
+  const std::uint64_t y = operand(shared_address(memory) + warp / 4 * 64 * 16, kTile * 16, 128);
+  constexpr int kLow = kPieces * kTile;
 #pragma unroll 1
   for (int tile = begin; tile < end; ++tile) {
     fetch(tile + 1);
     wait_copies<1>();
     show_to_tensor_cores();
     __syncthreads();
-    const std::uint64_t v = operand(shared_address(v_memory + tile % 2 * 4 * kSwizzled));
+    const std::uint64_t v =
+        operand(shared_address(v_memory + tile % 2 * kImageTile), kTile * 16, 128);
     float sums[16][4];
     begin_wide();
 #pragma unroll
-    for (int k = 0; k < kV / 16; ++k) {
-      const int at = k / 4 * kPart + k % 4 * 2;
-      multiply_wide(sums, y + 2 * kPart + at, v + at, k > 0);
-      multiply_wide(sums, y + at, v + 2 * kPart + at, 1);
+    for (int k = 0; k < kPanel / 16; ++k) {
+      const int at = 2 * k * kTile;
+      multiply_wide(sums, y + kLow + at, v + at, k > 0);
+      multiply_wide(sums, y + at, v + kLow + at, 1);
       multiply_wide(sums, y + at, v + at, 1);
     }
     end_wide();
@@ -1456,73 +1555,29 @@ __global__ void __launch_bounds__(kThreads, 1)
 
 // --- the plan ---
 
-struct Work {
-  kbeam::DevicePointer<std::uint16_t> v_high, v_low, v_rows;
-  kbeam::DevicePointer<float> triangles, crossed;
-};
-struct Sums {
-  kbeam::DevicePointer<float> w;
-  kbeam::DevicePointer<std::uint16_t> y_high, y_low;
-};
 struct Job {
   kbeam::Plan& plan;
   kbeam::DeviceTensor<const float> a;
   kbeam::DeviceTensor<float> h, tau;
   int batch;
   Step shape;
-  kbeam::DevicePointer<float> x, backs, tops;
+  kbeam::DevicePointer<float> x, backs, w;
+  kbeam::DevicePointer<std::uint16_t> y;
+};
+struct Work {
+  kbeam::DevicePointer<std::uint16_t> image;
+  kbeam::DevicePointer<float> triangle;
+};
+struct Columns {
+  int first, count;
 };
 
 int rounded_up(int value, int to) {
   return (value + to - 1) / to * to;
 }
 
-template <int kV>
-Sums make_sums(Job& job, int columns, int slab) {
-  const std::int64_t all = std::int64_t{job.batch} * columns * kV;
-  const int slabs = (rounded_up(job.shape.m, kTile) + slab - 1) / slab;
-  return {job.plan.scratch<float>(all * slabs), job.plan.scratch<std::uint16_t>(all),
-          job.plan.scratch<std::uint16_t>(all)};
-}
-
-struct Columns {
-  int first, count;
-};
-
-// Applies a panel to some columns.
-template <bool kNear>
-kbeam::Node plan_update(Job& job, const Work& work, const Sums& sums, const Step& s,
-                        const Columns& columns, const kbeam::After& after, bool overlap) {
-  constexpr int kSlab = kNear ? kNearSlab : kFarSlab, kTurned = kNear ? 8 : 32;
-  constexpr int kTiles = kNear ? 1 : kFarTiles;
-  const int rows = rounded_up(s.m - s.first, kTile), slabs = (rows + kSlab - 1) / kSlab;
-  job.plan.launch(project_columns,
-                  {.grid = {columns.count / kTile, slabs, job.batch},
-                   .block = kThreads,
-                   .shared_bytes = kProjectStages * kProjectStage + 1024,
-                   .overlap_previous = overlap,
-                   .after = after},
-                  job.x, work.v_high, work.v_low, sums.w, s, columns.first, columns.count, kSlab);
-  job.plan.launch(turn_columns<2, kTurned>,
-                  {.grid = {columns.count / kTurned, job.batch},
-                   .block = kThreads,
-                   .shared_bytes = kTurnBytes<2, kTurned>,
-                   .overlap_previous = true},
-                  sums.w, work.triangles, work.crossed, sums.y_high, sums.y_low, columns.count,
-                  slabs);
-  return job.plan.launch(
-      update_columns,
-      {.grid = {(rows / kTile + kTiles - 1) / kTiles, columns.count / kTile, job.batch},
-       .block = kThreads,
-       .shared_bytes = kUpdateBytes,
-       .overlap_previous = true},
-      job.x, job.h, work.v_rows, sums.y_high, sums.y_low, job.backs, s, columns.first,
-      columns.count, kTiles);
-}
-
 kbeam::Node plan_copy(Job& job, const Columns& columns, const kbeam::After& after, bool overlap) {
   auto* kernel = job.shape.stride <= 8 * kThreads ? copy_scaled<8> : copy_scaled<16>;
-  if (job.shape.stride > 16 * kThreads) kernel = copy_scaled<33>;
   return job.plan.launch(kernel,
                          {.grid = {columns.count, job.batch},
                           .block = kThreads,
@@ -1531,59 +1586,77 @@ kbeam::Node plan_copy(Job& job, const Columns& columns, const kbeam::After& afte
                          job.a, job.x, job.backs, job.shape, columns.first);
 }
 
-template <int kRows, int kHalves>
+// Applies a panel to the columns beyond the next one.
+kbeam::Node plan_update(Job& job, const Work& work, const Step& s, const Columns& columns,
+                        const kbeam::After& after, bool overlap) {
+  const int rows = rounded_up(s.m - s.first, kTile), slabs = (rows + kSlab - 1) / kSlab;
+  job.plan.launch(project_columns,
+                  {.grid = {columns.count / kTile, slabs, job.batch},
+                   .block = kThreads,
+                   .shared_bytes = kProjectStages * kProjectStage,
+                   .overlap_previous = overlap,
+                   .after = after},
+                  job.x, work.image, job.w, s, columns.first, columns.count);
+  job.plan.launch(turn_columns,
+                  {.grid = {columns.count / kTurned, job.batch},
+                   .block = kThreads,
+                   .shared_bytes = kTurnBytes,
+                   .overlap_previous = true},
+                  job.w, work.triangle, job.y, columns.count, slabs);
+  return job.plan.launch(
+      update_columns,
+      {.grid = {(rows / kTile + kUpdateTiles - 1) / kUpdateTiles, columns.count / kTile, job.batch},
+       .block = kThreads,
+       .shared_bytes = kUpdateBytes,
+       .overlap_previous = true},
+      job.x, job.h, work.image, job.y, job.backs, s, columns.first, columns.count);
+}
+
 void plan_panels(Job& job) {
-  constexpr int kV = kHalves * kHalf;
   Step& shape = job.shape;
-  // Tiles begin at multiples of the panel's width.
-  shape.stride = rounded_up(shape.m, kTile) + kTile - kV;
-  shape.columns_all = rounded_up(shape.n, kTile) + kTile - kV;
+  shape.stride = rounded_up(shape.m, kTile);
+  shape.columns_all = rounded_up(shape.n, kTile);
+  shape.image_rows = shape.stride + 2 * kRows;
   const std::int64_t batch = job.batch;
+  const int slabs = (shape.stride + kSlab - 1) / kSlab;
   job.x = job.plan.scratch<float>(batch * shape.columns_all * shape.stride);
   job.backs = job.plan.scratch<float>(batch * shape.n);
-  job.tops = job.plan.scratch<float>(batch * kHalf * kHalf);
+  job.w = job.plan.scratch<float>(batch * shape.columns_all * kPanel * slabs);
+  job.y = job.plan.scratch<std::uint16_t>(batch * shape.columns_all * kPanel * 2);
+  const auto y_near = job.plan.scratch<std::uint16_t>(batch * kPanel * kPanel * 2);
   Work works[2];
   for (Work& work : works)
-    work = {job.plan.scratch<std::uint16_t>(batch * kV * shape.stride),
-            job.plan.scratch<std::uint16_t>(batch * kV * shape.stride),
-            job.plan.scratch<std::uint16_t>(2 * batch * kV * shape.stride),
-            job.plan.scratch<float>(batch * kV * kHalf),
-            job.plan.scratch<float>(batch * kHalf * kHalf)};
-  const Sums near = make_sums<kV>(job, kTile, kNearSlab);
-  const Sums far = make_sums<kV>(job, shape.columns_all, kFarSlab);
+    work = {job.plan.scratch<std::uint16_t>(batch * 2 * kPanel * shape.image_rows),
+            job.plan.scratch<float>(batch * kPanel * kPanel)};
 
-  kbeam::Node last = plan_copy(job, {0, kV}, kbeam::at_start(), false);
+  kbeam::Node last = plan_copy(job, {0, kPanel}, kbeam::at_start(), false), panel = last;
   Step before = shape;
-  Columns waiting{0, 0};  // for the panel before
-  for (int first = 0, index = 0; first < shape.reflectors; first += kV, ++index) {
+  for (int index = 0; index * kPanel < shape.reflectors; ++index) {
     Step s = shape;
-    s.first = first;
-    const Work& work = works[index % 2];
-    const int ranks = (s.m - first + kRows - 1) / kRows;
-    const kbeam::Node panel =
-        job.plan.launch(factor_panel<kRows, kHalves>,
-                        {.grid = job.batch * ranks,
-                         .block = kPanelThreads,
-                         .cluster = {ranks, 1},
-                         .shared_bytes = kPanelBytes<kRows, kHalves>,
-                         .after = {last}},
-                        job.x, job.h, job.tau, work.v_high, work.v_low, work.v_rows, work.triangles,
-                        work.crossed, job.tops, job.backs, s);
+    s.first = index * kPanel;
+    const int lead = index > 0 ? kPanel : 0;
+    const int ranks = (s.m - s.first + lead + kRows - 1) / kRows;
+    const Work &work = works[index % 2], &other = works[1 - index % 2];
+    panel = job.plan.launch(
+        factor_panel,
+        {.grid = job.batch * ranks,
+         .block = kThreads,
+         .cluster = {ranks, 1},
+         .shared_bytes = sizeof(SharedMemory),
+         .after = last.id == panel.id ? kbeam::After{last} : kbeam::After{panel, last}},
+        job.x, job.h, job.tau, other.image, other.triangle, y_near, work.image, work.triangle,
+        job.backs, s);
     last = panel;
-    if (index == 0 && shape.columns_all > kV)
-      last = plan_copy(job, {kV, shape.columns_all - kV}, {panel}, kOverlap != 0);
-    if (waiting.count > 0)
-      last = plan_update<false>(job, works[1 - index % 2], far, before, waiting, {panel},
-                                kOverlap != 0);
-    const int rest = rounded_up(std::max(0, shape.n - first - kV), kTile);
-    waiting = {first + kV + kTile, rest - kTile};
-    if (rest == 0) break;
-    const kbeam::After both = last.id == panel.id ? kbeam::After{panel} : kbeam::After{panel, last};
-    last = plan_update<true>(job, work, near, s, {first + kV, kTile}, both, false);
+    const Columns rest{s.first + kPanel, shape.columns_all - s.first - kPanel};
+    if (rest.count > 0 && index == 0) last = plan_copy(job, rest, {panel}, kOverlap != 0);
+    if (rest.count > 0 && index > 0)
+      last = plan_update(job, other, before, rest, {panel}, kOverlap != 0);
     before = s;
   }
-  if (waiting.count > 0)
-    plan_update<false>(job, works[before.first / kV % 2], far, before, waiting, {last}, false);
+  const int end = before.first + kPanel;
+  if (end < shape.columns_all)
+    plan_update(job, works[before.first / kPanel % 2], before, {end, shape.columns_all - end},
+                last.id == panel.id ? kbeam::After{last} : kbeam::After{panel, last}, false);
 }
 
 }  // namespace
@@ -1597,14 +1670,15 @@ KBEAM_PLAN(plan, args) {
           {},
           {},
           {},
+          {},
           {}};
   job.batch = static_cast<int>(job.a.dim(0));
   const int m = static_cast<int>(job.a.dim(1)), n = static_cast<int>(job.a.dim(2));
-  job.shape = {m, n, std::min(m, n), 0, 0, 0};
+  job.shape = {m, n, std::min(m, n), 0, 0, 0, 0};
   if (job.batch > 65535)
     plan.not_supported("this candidate is for few large matrices");
-  else if (m > 16 * 256)
+  else if (m > 16 * kRows)
     plan.not_supported("more than 4096 rows");
   else
-    plan_panels<256, 2>(job);
+    plan_panels(job);
 }
