@@ -12,8 +12,7 @@
 
 KBEAM_KNOB(int, kGram, 1, 0, 1);             // 0: Householder steps in every panel
 KBEAM_KNOB(int, kOverlap, 1, 0, 1);          // the rest is updated beside the next panel
-KBEAM_KNOB(int, kSlab, 1024, 512, 1024);     // rows that one block projects
-KBEAM_KNOB(int, kUpdateTiles, 8, 4, 8, 16);  // tiles of rows that one block updates
+KBEAM_KNOB(int, kMostTiles, 12, 8, 12, 16);  // tiles of rows that one block projects or updates
 
 namespace {
 
@@ -388,6 +387,7 @@ struct PanelMemory {
     // V of the group as halves: [high, low][piece of 8 reflectors][row].
     std::uint16_t v[2][2][kRows][8];
     double gram_parts[kWarps][kGramSize];
+    double r_precise[kGroup + 1][kGroup];  // one row further down
   };
   float sum_box[(kPanel + kSpareRanks) * kGroup];
   float sum_all[kPanel * kGroup];  // V'C by columns
@@ -400,9 +400,8 @@ struct PanelMemory {
   double gram_all[kGramSize];
   float top_all[kGroup * kGroup];        // the group's top rows, by columns
   double2 pivots[2][2][kGroup / 2 + 1];  // columns of G and X that are published in the chain
-  double u_precise[kGroup][kGroup], over_precise[kGroup];
-  float u[kGroup][kGroup], over[kGroup];
-  float l[kGroup][kGroup], r[kGroup][kGroup];
+  double lu_precise[kGroup + 1][kGroup], over_precise[kGroup];  // one row further down
+  float lu[kGroup][kGroup], r[kGroup][kGroup], over[kGroup];
   float step_box[2][16][kGroup], step_heads[2][kGroup];
 };
 
@@ -456,6 +455,22 @@ struct Panel {
 
   // --- the panel before ---
 
+  // Rows 8 j + 0, 1 of two columns, 8 apart.
+  template <int kCount>
+  static __device__ __forceinline__ void load_rows(float (&x)[kCount][4], const float* from,
+                                                   int stride, int valid) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        float2 two = make_float2(0, 0);
+        if (j * 8 < valid)
+          two =
+              __ldcg(reinterpret_cast<const float2*>(from + std::int64_t{8 * h} * stride + j * 8));
+        x[j][2 * h] = two.x;
+        x[j][2 * h + 1] = two.y;
+      }
+  }
   // X -= V T'(V'X) for the panel's columns. Two warpgroups hold 64 columns each, with all rows, as
   // accumulators of products whose right operand is V.
   __device__ __forceinline__ void apply_before(const float* x_from, const std::uint16_t* image,
@@ -475,38 +490,41 @@ struct Panel {
     for (int e = thread; e < 2 * kPieces * (kRows - valid); e += kThreads)
       *reinterpret_cast<uint4*>(b.v[0][e / (kRows - valid)][valid + e % (kRows - valid)]) =
           make_uint4(0, 0, 0, 0);
-    float x[kRows / 8][4];
-#pragma unroll
-    for (int j = 0; j < kRows / 8; ++j)
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        float2 two = make_float2(0, 0);
-        if (j * 8 < valid)
-          two = *reinterpret_cast<const float2*>(
-              x_from + std::int64_t{column + 8 * h} * step.stride + j * 8 + 2 * t);
-        x[j][2 * h] = two.x;
-        x[j][2 * h + 1] = two.y;
-      }
-    show_to_tensor_cores();
-    __syncthreads();
-    barrier_wait(&all.v_ready, 0);
-
+    const float* const x_at = x_from + std::int64_t{column} * step.stride + 2 * t;
     const int share = share_of(kPanel, 1), own = own_of(kPanel, share);
     {
+      constexpr int kPart = 64;
+      float x[kPart / 8][4], next[kPart / 8][4];
+      load_rows(next, x_at, step.stride, valid);
+      show_to_tensor_cores();
+      __syncthreads();
+      barrier_wait(&all.v_ready, 0);
       // 16 bytes to a piece of 8 reflectors and one row: the sum runs over rows.
-      const std::uint64_t v = operand(shared_address(b.v), 128, kRows * 16);
+      std::uint64_t v = operand(shared_address(b.v), 128, kRows * 16);
       constexpr int kLow = kPieces * kRows;  // in units of 16 bytes
       float sums[16][4];
+#pragma unroll 1
+      for (int part = 0; part < kRows / kPart; ++part, v += kPart) {
 #pragma unroll
-      for (int k = 0; k < kRows / 16; ++k) {
-        std::uint32_t high[4], low[4];
+        for (int j = 0; j < kPart / 8; ++j)
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
-          split(x[2 * k + i / 2][i % 2 * 2], x[2 * k + i / 2][i % 2 * 2 + 1], high[i], low[i]);
+          for (int e = 0; e < 4; ++e) x[j][e] = next[j][e];
+        const int done = (part + 1) * kPart;
+        if (done < kRows) load_rows(next, x_at + done, step.stride, valid - done);
+        std::uint32_t high[kPart / 16][4], low[kPart / 16][4];
+#pragma unroll
+        for (int k = 0; k < kPart / 16; ++k)
+#pragma unroll
+          for (int i = 0; i < 4; ++i)
+            split(x[2 * k + i / 2][i % 2 * 2], x[2 * k + i / 2][i % 2 * 2 + 1], high[k][i],
+                  low[k][i]);
         begin_wide();
-        multiply_wide<1>(sums, low, v + k * 16, k > 0);
-        multiply_wide<1>(sums, high, v + kLow + k * 16, 1);
-        multiply_wide<1>(sums, high, v + k * 16, 1);
+#pragma unroll
+        for (int k = 0; k < kPart / 16; ++k) {
+          multiply_wide<1>(sums, low[k], v + k * 16, part > 0 || k > 0);
+          multiply_wide<1>(sums, high[k], v + kLow + k * 16, 1);
+          multiply_wide<1>(sums, high[k], v + k * 16, 1);
+        }
         end_wide();
         wait_wide<0>();
       }
@@ -570,6 +588,8 @@ struct Panel {
                                   (thread / 8 * kPanel + rank * share + c0 + thread % 8) * 8) =
             *reinterpret_cast<const uint4*>(b.own_y[0][thread / 8][thread % 8]);
     }
+    float x[kRows / 8][4];
+    load_rows(x, x_at, step.stride, valid);
     cluster_sync();  // all of Y is there, and this block's boxes are free
 #pragma unroll
     for (int e = thread; e < 2 * kPieces * kPanel; e += kThreads)
@@ -677,76 +697,83 @@ struct Panel {
     const int low = min(i, j), high = max(i, j);
     return s.gram_all[high < 8 ? low * 8 + high : 56 + low * 8 + high];
   }
+  struct Steps {
+    double root, square, across;                      // of the row of G before
+    double own_over, own_sign, own_square, own_head;  // of the lane's own pivot
+  };
+  // Eight steps from step `first` on; a column moves up by one a step, so that its pivot is e[0].
+  // `kLive` elements may follow it. One step more for X at the end.
+  template <int kLive>
+  __device__ __forceinline__ void steps(int first, double (&e)[kGroup + 1], Steps& of) {
+    const bool top = lane >= 16;
+    const int own = lane % 16;
+#pragma unroll 1
+    for (int i = first; i < first + 8 + (kLive < kGroup); ++i) {
+      const int pivot = top ? i - 1 : i, from = (lane & 16) + max(pivot, 0);
+      const double head = e[0], diagonal = __shfl_sync(~0u, head, from);
+      const double next_square = __shfl_sync(~0u, head, i);
+      const double next_across = __shfl_sync(~0u, head, own);
+      double2* const down = s.pivots[i % 2][lane / 16];
+      if (own == pivot) {
+#pragma unroll
+        for (int k = 0; k < kLive; k += 2) down[k / 2] = make_double2(e[k + 1], e[k + 2]);
+      }
+      __syncwarp();
+      const double sign = diagonal < 0 ? of.root : -of.root;
+      const double value = top ? fma(-sign, of.square, diagonal) : diagonal;
+      const double over = reciprocal(value);
+      const double r = of.across * sign, row = top ? head - r : head;
+      of.own_over = own == pivot ? over : of.own_over;
+      of.own_sign = own == pivot ? sign : of.own_sign;
+      of.own_square = own == pivot ? of.square : of.own_square;
+      of.own_head = own == pivot ? diagonal : of.own_head;
+      of.square = next_square;
+      of.root = reciprocal_root(next_square);
+      of.across = next_across;
+      double factor = own > pivot ? row * over : own == pivot ? 1 - over : 0;
+      if (top && i == 0) factor = 0;
+#pragma unroll
+      for (int k = 0; k < kLive; k += 2) {
+        const double2 two = down[k / 2];
+        e[k] = fma(-two.x, factor, e[k + 1]);
+        e[k + 1] = fma(-two.y, factor, e[k + 2]);
+      }
+      e[kLive] = 0;
+      if (top) {
+        s.lu_precise[i][own] = own >= pivot ? row : head;  // a finished column holds L
+        s.r_precise[i][own] = r;                           // below the diagonal it is not read
+      }
+    }
+  }
   // From the Gram matrix G and the top rows X: R with LAPACK's signs, and L U = X - R, of which L
   // is the top of V, and V U the rest of the group. Lanes 0 .. 15 hold a column of G each; the
   // others a column of X, one row further down, and are one step behind.
   __device__ __forceinline__ void chain(int group) {
     const bool top = lane >= 16;
     const int own = lane % 16;
-    double e[kGroup + 2];
-#pragma unroll
-    for (int i = 0; i < kGroup + 2; ++i) {
-      e[i] = 0;
-      if (!top && i < kGroup) e[i] = of_gram(i, own);
-      if (top && i > 0 && i <= kGroup) e[i] = s.top_all[own * kGroup + i - 1];
-    }
-    const double whole = of_gram(own, own);
-    double root = 0, square = 0, across = 0;
-    double own_over = 0, own_sign = 0, own_square = 0, own_head = 0;  // of the lane's own pivot
+    double e[kGroup + 1];
 #pragma unroll
     for (int i = 0; i <= kGroup; ++i) {
-      const int pivot = top ? i - 1 : i, from = (lane & 16) + max(pivot, 0);
-      const double diagonal = __shfl_sync(~0u, e[i], from);
-      const double next_square = __shfl_sync(~0u, e[i], i % kGroup);
-      const double next_across = __shfl_sync(~0u, e[i], own);
-      double2* const down = s.pivots[i % 2][lane / 16];
-      if (own == pivot) {
-#pragma unroll
-        for (int k = (i + 1) / 2; k <= kGroup / 2; ++k)
-          down[k] = make_double2(e[2 * k], e[2 * k + 1]);
-      }
-      __syncwarp();
-      const double sign = diagonal < 0 ? root : -root;
-      const double value = top ? fma(-sign, square, diagonal) : diagonal;
-      const double over = reciprocal(value);
-      const double r = across * sign, row = top ? e[i] - r : e[i];
-      own_over = own == pivot ? over : own_over;
-      own_sign = own == pivot ? sign : own_sign;
-      own_square = own == pivot ? square : own_square;
-      own_head = own == pivot ? diagonal : own_head;
-      if (i > 0) {
-        if (top) s.r[i - 1][own] = static_cast<float>(r);  // below the diagonal it is not read
-        e[i] = top && own >= pivot ? row : e[i];
-      }
-      if (i == kGroup) break;
-      square = next_square;
-      root = reciprocal_root(square);
-      across = next_across;
-      // A finished column of X keeps L.
-      const double factor = own > pivot ? row * over : own == pivot ? 1 - over : 0;
-      const bool pass = i == 0 && top;
-#pragma unroll
-      for (int k = (i + 1) / 2; k <= kGroup / 2; ++k) {
-        const double2 two = down[k];
-        if (2 * k > i) e[2 * k] = pass ? e[2 * k] : fma(-two.x, factor, e[2 * k]);
-        e[2 * k + 1] = pass ? e[2 * k + 1] : fma(-two.y, factor, e[2 * k + 1]);
-      }
+      e[i] = 0;
+      if (!top && i < kGroup) e[i] = of_gram(i, own);
+      if (top && i > 0) e[i] = s.top_all[own * kGroup + i - 1];
     }
+    if (lane <= kGroup / 2) s.pivots[0][1][lane] = make_double2(0, 0);  // X has no pivot at first
+    __syncwarp();
+    const double whole = of_gram(own, own);
+    Steps of{0, 0, 0, 0, 0, 0, 0};
+    steps<kGroup>(0, e, of);
+    steps<kGroup / 2>(kGroup / 2, e, of);
     bool fine, good = true;
     if (top) {
-      fine = fma(-own_head, own_head, own_square) > kLeastTail * own_square;
-      s.over_precise[own] = own_over;
-      s.over[own] = static_cast<float>(own_over);
+      fine = fma(-of.own_head, of.own_head, of.own_square) > kLeastTail * of.own_square;
+      s.over_precise[own] = of.own_over;
+      s.over[own] = static_cast<float>(of.own_over);
       // (beta - alpha) / beta
-      all.taus[group * kGroup + own] = static_cast<float>(fma(-own_head, own_sign, 1.0));
-#pragma unroll
-      for (int i = 0; i < kGroup; ++i) {
-        s.u_precise[i][own] = e[i + 1];
-        s.u[i][own] = s.l[i][own] = static_cast<float>(e[i + 1]);
-      }
+      all.taus[group * kGroup + own] = static_cast<float>(fma(-of.own_head, of.own_sign, 1.0));
     } else {
-      fine = own_head > kLeastPivot * whole && own_head > kTinySquare;
-      good = own_head > kGoodPivot * whole;
+      fine = of.own_head > kLeastPivot * whole && of.own_head > kTinySquare;
+      good = of.own_head > kGoodPivot * whole;
     }
     const bool all_zero = __all_sync(~0u, whole == 0);
     fine = __all_sync(~0u, fine);
@@ -776,7 +803,7 @@ struct Panel {
   }
   // A thread a row: x U = row of the panel.
   template <typename Real>
-  __device__ __forceinline__ void solve_rows(int group, const Real (&u)[kGroup][kGroup],
+  __device__ __forceinline__ void solve_rows(int group, const Real (*u)[kGroup],
                                              const Real (&over)[kGroup]) {
     const int c0 = group * kGroup, top = thread - first_row(group);
     float v[kGroup];
@@ -786,7 +813,7 @@ struct Panel {
     } else if (rank == 0 && top < kGroup) {
 #pragma unroll
       for (int k = 0; k < kGroup; ++k) {
-        v[k] = k < top ? s.l[top][k] : k == top ? 1.0f : 0.0f;
+        v[k] = k < top ? s.lu[top][k] : k == top ? 1.0f : 0.0f;
         s.p[c0 + k][thread] = k < top ? v[k] : s.r[top][k];
       }
     } else {
@@ -829,10 +856,10 @@ struct Panel {
     const int tile = warp, g = lane / 4, t = lane % 4;
     const float raise = tile < group ? kRaise : 1.0f;
     float c[2][4] = {};
-#pragma unroll
+#pragma unroll 1
     for (int part = 0; part < kRows; part += 128) {
       float sums[3][2][4] = {};
-#pragma unroll
+#pragma unroll 2
       for (int row = part; row < part + 128; row += 16) {
         std::uint32_t b_high[4], b_low[4], a_high[4], a_low[4];
         load_transposed(b_high, s.v[0][lane / 16][row + lane % 16]);
@@ -928,7 +955,7 @@ struct Panel {
   // C -= V Y; a warp has its own rows.
   __device__ __forceinline__ void update(int group) {
     const int g = lane / 4, t = lane % 4;
-#pragma unroll
+#pragma unroll 1
     for (int step = 0; step < kRows / (16 * kWarps); ++step) {
       const int row = (step * kWarps + warp) * 16;
       std::uint32_t b_high[4],
@@ -1068,24 +1095,30 @@ struct Panel {
 
   // --- T ---
 
-  // This block's columns of T, by blocks of 16 rows from the diagonal up: T_I = -T_II (sum over
-  // L > I of the products of blocks I and L times T_L), T_II from its columns one by one.
-  __device__ __forceinline__ void make_triangle(float* to) {
+  // T of a group in the place of its products, by 16 lanes: T_ll = tau_l, and T_kl = -tau_l times
+  // the sum over s of T_ks (v_s'v_l).
+  __device__ __forceinline__ void make_block(int group) {
     if (lane < kGroup) {
-      float(&block)[kGroup][kGroup] = s.products[block_of_products(warp, warp)];
+      float(&block)[kGroup][kGroup] = s.products[block_of_products(group, group)];
       float row[kGroup];
 #pragma unroll
       for (int l = 0; l < kGroup; ++l) {
         float sum = 0;
 #pragma unroll
         for (int i = 0; i < l; ++i) sum = fmaf(row[i], block[i][l], sum);
-        const float tau = all.taus[warp * kGroup + l];
+        const float tau = all.taus[group * kGroup + l];
         row[l] = l < lane ? 0.0f : l == lane ? tau : -tau * sum;
       }
       __syncwarp(0xffff);
 #pragma unroll
       for (int l = 0; l < kGroup; ++l) block[lane][l] = row[l];
     }
+    __syncwarp();
+  }
+  // This block's columns of T, by blocks of 16 rows from the diagonal up: T_I = -T_II (sum over
+  // L > I of the products of blocks I and L times T_L). `made`: the groups that have their T_II.
+  __device__ __forceinline__ void make_triangle(float* to, std::uint32_t made) {
+    if (!(made >> warp & 1)) make_block(warp);
     __syncthreads();
     float(*done)[kGroup] = reinterpret_cast<float(*)[kGroup]>(s.sum_all);  // [row][column]
     float(*sums)[kGroup] = reinterpret_cast<float(*)[kGroup]>(s.sum_box);
@@ -1185,6 +1218,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
   cluster_sync();  // the places for what the groups send are free
 
+  std::uint32_t made = 0;
 #pragma unroll 1
   for (int group = 0; group < kPanel / kGroup; ++group) {
     const int c0 = group * kGroup, count = min(kGroup, reflectors - c0);
@@ -1194,14 +1228,21 @@ __global__ void __launch_bounds__(kThreads, 1)
       if (warp == kWarps - 1) {
         barrier_wait(&memory.gram_done, panel.parity_gram);
         panel.chain(group);
+      } else if (warp == 0 && group > 0) {
+        panel.make_block(group - 1);
       }
+      if (group > 0) made |= 1u << (group - 1);
       __syncthreads();
       quality = memory.quality;
+      memory.panel.lu[thread / kGroup][thread % kGroup] =
+          static_cast<float>(memory.panel.lu_precise[thread / kGroup + 1][thread % kGroup]);
+      memory.panel.r[thread / kGroup][thread % kGroup] =
+          static_cast<float>(memory.panel.r_precise[thread / kGroup + 1][thread % kGroup]);
+      __syncthreads();
       if (thread == 0) panel.arm_gram();
       panel.parity_gram ^= 1;
     }
     if (quality == Quality::zero) {
-      __syncthreads();
       if (thread < kGroup) memory.taus[c0 + thread] = 0;
       const float zeros[kGroup] = {};
       panel.emit_halves(zeros);
@@ -1214,9 +1255,9 @@ __global__ void __launch_bounds__(kThreads, 1)
       continue;
     }
     if (quality == Quality::good) {
-      panel.solve_rows(group, memory.panel.u, memory.panel.over);
+      panel.solve_rows(group, memory.panel.lu, memory.panel.over);
     } else if (quality == Quality::precise) {
-      panel.solve_rows(group, memory.panel.u_precise, memory.panel.over_precise);
+      panel.solve_rows(group, memory.panel.lu_precise + 1, memory.panel.over_precise);
     } else {
       panel.householder(group, count);
       panel.collect_rows(group, count);
@@ -1250,16 +1291,17 @@ __global__ void __launch_bounds__(kThreads, 1)
         h_to[std::int64_t{j} * s.m + row] = memory.panel.p[j][row];
   }
   if (rank == 0) {
+#pragma unroll 1
+    for (int j = warp; j < columns; j += kWarps) {
+      const float back = memory.backs[j];
 #pragma unroll 4
-    for (int e = thread; e < columns * above; e += kThreads) {
-      const int j = e / above, row = e % above;
-      if (row < rows)
+      for (int row = lane; row < min(above, rows); row += 32)
         h_to[std::int64_t{j} * s.m + row] =
-            memory.panel.p[j][row] * (row <= lead + j ? memory.backs[j] : 1.0f);
+            memory.panel.p[j][row] * (row <= lead + j ? back : 1.0f);
     }
     if (thread < reflectors) tau[matrix * s.reflectors + s.first + thread] = memory.taus[thread];
   }
-  panel.make_triangle(triangle + matrix * kPanel * kPanel);
+  panel.make_triangle(triangle + matrix * kPanel * kPanel, made);
   wait_bulk();
   cluster_sync();  // the memory of a block stays while others may send to it
 }
@@ -1310,10 +1352,10 @@ constexpr int kVBytes = 2 * kPanel * kLong * 2;
 constexpr int kProjectStage = kVBytes + kTile * kLongStride * 4;
 constexpr int kProjectStages = 3;
 
-// For 128 columns from `first_column` on and `kSlab` rows of them.
+// For 128 columns from `first_column` on and `slab` rows of them.
 __global__ void __launch_bounds__(kThreads, 1)
     project_columns(const float* x, const std::uint16_t* image, float* w, Step s, int first_column,
-                    int columns) {
+                    int columns, int slab) {
   extern __shared__ float4 shared_memory[];
   let_next_start();
   char* memory = reinterpret_cast<char*>(shared_memory);
@@ -1321,7 +1363,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             t = lane % 4;
   const std::int64_t matrix = blockIdx.z;
   const int padded = (s.m - s.first + kTile - 1) / kTile * kTile;
-  const int begin = blockIdx.y * kSlab, end = min(padded, begin + kSlab);
+  const int begin = blockIdx.y * slab, end = min(padded, begin + slab);
   const float* x_from =
       x + (matrix * s.columns_all + first_column + blockIdx.x * kTile) * s.stride + s.first;
   image += (matrix * 2 * kPieces * s.image_rows + s.first) * 8;
@@ -1462,10 +1504,10 @@ __global__ void __launch_bounds__(kThreads)
 constexpr int kImageTile = 2 * kPanel * kTile * 2;  // bytes of V or Y of a tile
 constexpr int kUpdateBytes = 3 * kImageTile;
 
-// 128 columns and `kUpdateTiles` tiles of 128 rows, one after the other.
+// 128 columns and `tiles` tiles of 128 rows, one after the other.
 __global__ void __launch_bounds__(kThreads, 1)
     update_columns(float* x, float* h, const std::uint16_t* image, const std::uint16_t* y_from,
-                   const float* backs, Step s, int first_column, int columns) {
+                   const float* backs, Step s, int first_column, int columns, int tiles) {
   extern __shared__ float4 shared_memory[];
   char* memory = reinterpret_cast<char*>(shared_memory);
   char* v_memory = memory + kImageTile;
@@ -1473,7 +1515,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             t = lane % 4;
   const std::int64_t matrix = blockIdx.z;
   const int padded = (s.m - s.first + kTile - 1) / kTile, column0 = blockIdx.y * kTile;
-  const int begin = blockIdx.x * kUpdateTiles, end = min(padded, begin + kUpdateTiles);
+  const int begin = blockIdx.x * tiles, end = min(padded, begin + tiles);
   image += (matrix * 2 * kPieces * s.image_rows + s.first) * 8;
 
   const auto fetch = [&](int tile) {
@@ -1586,30 +1628,47 @@ kbeam::Node plan_copy(Job& job, const Columns& columns, const kbeam::After& afte
                          job.a, job.x, job.backs, job.shape, columns.first);
 }
 
-// Applies a panel to the columns beyond the next one.
+// How many of `count` tiles of rows a block takes, so that the last blocks to start end early:
+// `others` blocks for each, `processors` blocks at once, `extra` tiles' worth of time to begin one.
+int choose_tiles(int count, int others, int processors, double extra) {
+  int best = 1;
+  double least = 1e30;
+  for (int tiles = 1; tiles <= kMostTiles; ++tiles) {
+    const int blocks = (count + tiles - 1) / tiles * others;
+    const double cost = (blocks + processors - 1) / processors * (tiles + extra);
+    if (cost < least) least = cost, best = tiles;
+  }
+  return best;
+}
+
+// Applies a panel to the columns beyond the next one, beside `busy` blocks of the next panel.
 kbeam::Node plan_update(Job& job, const Work& work, const Step& s, const Columns& columns,
-                        const kbeam::After& after, bool overlap) {
-  const int rows = rounded_up(s.m - s.first, kTile), slabs = (rows + kSlab - 1) / kSlab;
+                        const kbeam::After& after, int busy) {
+  const int tiles = rounded_up(s.m - s.first, kTile) / kTile, across = columns.count / kTile;
+  const int processors = std::max(1, job.plan.device().multiprocessors - busy);
+  const int slab = choose_tiles(tiles, across * job.batch, processors, 1.0);
+  const int together = choose_tiles(tiles, across * job.batch, processors, 1.0);
+  const int slabs = (tiles + slab - 1) / slab;
   job.plan.launch(project_columns,
-                  {.grid = {columns.count / kTile, slabs, job.batch},
+                  {.grid = {across, slabs, job.batch},
                    .block = kThreads,
                    .shared_bytes = kProjectStages * kProjectStage,
-                   .overlap_previous = overlap,
+                   .overlap_previous = busy > 0,
                    .after = after},
-                  job.x, work.image, job.w, s, columns.first, columns.count);
+                  job.x, work.image, job.w, s, columns.first, columns.count, slab * kTile);
   job.plan.launch(turn_columns,
                   {.grid = {columns.count / kTurned, job.batch},
                    .block = kThreads,
                    .shared_bytes = kTurnBytes,
                    .overlap_previous = true},
                   job.w, work.triangle, job.y, columns.count, slabs);
-  return job.plan.launch(
-      update_columns,
-      {.grid = {(rows / kTile + kUpdateTiles - 1) / kUpdateTiles, columns.count / kTile, job.batch},
-       .block = kThreads,
-       .shared_bytes = kUpdateBytes,
-       .overlap_previous = true},
-      job.x, job.h, work.image, job.y, job.backs, s, columns.first, columns.count);
+  return job.plan.launch(update_columns,
+                         {.grid = {(tiles + together - 1) / together, across, job.batch},
+                          .block = kThreads,
+                          .shared_bytes = kUpdateBytes,
+                          .overlap_previous = true},
+                         job.x, job.h, work.image, job.y, job.backs, s, columns.first,
+                         columns.count, together);
 }
 
 void plan_panels(Job& job) {
@@ -1618,10 +1677,9 @@ void plan_panels(Job& job) {
   shape.columns_all = rounded_up(shape.n, kTile);
   shape.image_rows = shape.stride + 2 * kRows;
   const std::int64_t batch = job.batch;
-  const int slabs = (shape.stride + kSlab - 1) / kSlab;
   job.x = job.plan.scratch<float>(batch * shape.columns_all * shape.stride);
   job.backs = job.plan.scratch<float>(batch * shape.n);
-  job.w = job.plan.scratch<float>(batch * shape.columns_all * kPanel * slabs);
+  job.w = job.plan.scratch<float>(batch * shape.columns_all * kPanel * (shape.stride / kTile));
   job.y = job.plan.scratch<std::uint16_t>(batch * shape.columns_all * kPanel * 2);
   const auto y_near = job.plan.scratch<std::uint16_t>(batch * kPanel * kPanel * 2);
   Work works[2];
@@ -1650,13 +1708,13 @@ void plan_panels(Job& job) {
     const Columns rest{s.first + kPanel, shape.columns_all - s.first - kPanel};
     if (rest.count > 0 && index == 0) last = plan_copy(job, rest, {panel}, kOverlap != 0);
     if (rest.count > 0 && index > 0)
-      last = plan_update(job, other, before, rest, {panel}, kOverlap != 0);
+      last = plan_update(job, other, before, rest, {panel}, kOverlap != 0 ? job.batch * ranks : 0);
     before = s;
   }
   const int end = before.first + kPanel;
   if (end < shape.columns_all)
     plan_update(job, works[before.first / kPanel % 2], before, {end, shape.columns_all - end},
-                last.id == panel.id ? kbeam::After{last} : kbeam::After{panel, last}, false);
+                last.id == panel.id ? kbeam::After{last} : kbeam::After{panel, last}, 0);
 }
 
 }  // namespace
