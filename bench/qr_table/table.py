@@ -151,7 +151,7 @@ def render(table):
                      f"{show(c['torch_geqrf_ms'])} | {show(c['cusolver_ms'])} | {show(c['cublas_batched_ms'])} | "
                      f"{show(c['worst_column_error_eps'], 3)} | {show(c['orthogonality_n_eps'], 2)} | "
                      f"{show(c['fp32_grade'])} | {show(c['contest_grade'])} | {c['evaluation_id']} |")
-    lines += ['', f"Geometric mean {show(table['geomean_ms'])} ms"
+    lines += ['', f"Geometric mean of these {len(table['cases'])} cases: {show(table['geomean_ms'])} ms"
               + (f", {show(table['geomean_speedup_over_torch'])} x torch.geqrf in the same session"
                  if table['geomean_speedup_over_torch'] else '') + '.', '']
     return '\n'.join(lines)

@@ -734,7 +734,8 @@ bool Campaign::ban_what_failed(const Candidate& portfolio, Bans& bans) const {
   if (promotion_->failed_at) {
     const Row& to_blame = portfolio.row_for(*promotion_->failed_at);
     for (const Champion& champion : history_.crowned) {
-      const Row& row = search_->find(champion.candidate_id)->rows.front();
+      const std::optional<Candidate> crowned = search_->find(champion.candidate_id);
+      const Row& row = crowned->rows.front();
       if (row.source == to_blame.source && row.knobs == to_blame.knobs)
         bans.candidates.insert(champion.candidate_id);
     }

@@ -59,9 +59,10 @@ TEST(CudaQrRows, ServeTallWideAndRandomShapes) {
 }
 
 TEST(CudaQrRows, TheTimedCasesHaveTheRowsThatWereMeasuredForThem) {
-  EXPECT_THAT(plan_geqrf(20, 32, 32, h200()).row->source, HasSubstr("on_chip"));
+  EXPECT_THAT(plan_geqrf(20, 32, 32, h200()).row->source, HasSubstr("column_lanes"));
+  EXPECT_THAT(plan_geqrf(40, 176, 176, h200()).row->source, HasSubstr("column_quads"));
   EXPECT_THAT(plan_geqrf(640, 512, 512, h200()).row->source, HasSubstr("left_strips"));
-  EXPECT_THAT(plan_geqrf(2, 4096, 4096, h200()).row->source, HasSubstr("gram_panels"));
+  EXPECT_THAT(plan_geqrf(2, 4096, 4096, h200()).row->source, HasSubstr("group_panels"));
 }
 
 // ---- the recorder ----
