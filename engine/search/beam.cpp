@@ -109,27 +109,27 @@ Role Beam::reserved_role() const {
   return near_miss_credit_ + kNearMissShare > kOneSlot ? Role::near_miss : Role::structural;
 }
 
-std::optional<Slot> Beam::choose_slot() {
+std::optional<BeamSlot> Beam::choose_slot() {
   const int exploit = count_available(Role::exploit);
   const int reserved = count_available(Role::structural) + count_available(Role::near_miss);
   if (exploit + reserved == 0) {
     if (!revive()) return std::nullopt;
     return choose_slot();
   }
-  if (config_.random_choice) return Slot{Role::structural, true, "random choice"};
+  if (config_.random_choice) return BeamSlot{Role::structural, true, "random choice"};
   if (stagnating() && stagnant_asks_ % 4 == 3)
-    return Slot{
+    return BeamSlot{
         Role::structural, true,
         fmt::format("{} evaluations without a new champion: random restart", since_champion_)};
   if (stagnating() && stagnant_asks_ % 4 == 1 && reserved > 0)
-    return Slot{reserved_role(), false,
-                fmt::format("{} evaluations without a new champion", since_champion_)};
+    return BeamSlot{reserved_role(), false,
+                    fmt::format("{} evaluations without a new champion", since_champion_)};
   if (reserved > 0 && (exploit == 0 || reserved_credit_ + reserved_share() > kOneSlot))
-    return Slot{reserved_role(), false, "reserved"};
-  return Slot{Role::exploit, false, "expected gain"};
+    return BeamSlot{reserved_role(), false, "reserved"};
+  return BeamSlot{Role::exploit, false, "expected gain"};
 }
 
-void Beam::spend(const Slot& slot) {
+void Beam::spend(const BeamSlot& slot) {
   stagnant_asks_ = stagnating() ? stagnant_asks_ + 1 : 0;
   const bool near_miss_waits = count_available(Role::near_miss) > 0;
   const bool reserved_waits = near_miss_waits || count_available(Role::structural) > 0;

@@ -35,7 +35,7 @@ struct Standing {
 using Standings = std::map<std::string, Standing>;
 
 // Whose turn it is.
-struct Slot {
+struct BeamSlot {
   Role role = Role::structural;
   bool restart = false;  // a random setting of any family
   std::string why;
@@ -50,8 +50,8 @@ class Beam {
   const std::deque<BeamFamily>& families() const { return families_; }
 
   // Nothing when no family can be asked.
-  std::optional<Slot> choose_slot();
-  void spend(const Slot& slot);
+  std::optional<BeamSlot> choose_slot();
+  void spend(const BeamSlot& slot);
 
   // What whoever steers says of a family; the later word counts.
   void drop(BeamFamily& family, const std::string& why);

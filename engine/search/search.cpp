@@ -92,7 +92,7 @@ class BeamSearch final : public Search {
 
   std::optional<Proposal> propose();
   std::optional<Proposal> propose_untried();
-  std::optional<Proposal> propose_in(const Slot& slot);
+  std::optional<Proposal> propose_in(const BeamSlot& slot);
   Proposal make_proposal(std::size_t sketch, const Suggestion& suggestion) const;
   Proposal register_proposal(Proposal proposal, std::size_t sketch, const KnobValues& knobs);
   void update_open(const std::string& family_name);
@@ -206,7 +206,7 @@ std::optional<Proposal> BeamSearch::propose_untried() {
   }
 }
 
-std::optional<Proposal> BeamSearch::propose_in(const Slot& slot) {
+std::optional<Proposal> BeamSearch::propose_in(const BeamSlot& slot) {
   const Standings now = standings();
   const SearchView view{config_, beam_, sketches_, now, models_turn_};
   const auto target = choose_target(slot, view, random_);

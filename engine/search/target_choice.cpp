@@ -31,7 +31,7 @@ double expected_gain(const Arm& arm, double to_beat) {
   return near * young * gaining;
 }
 
-std::vector<std::size_t> open_sketches(const Slot& slot, const SearchView& view) {
+std::vector<std::size_t> open_sketches(const BeamSlot& slot, const SearchView& view) {
   std::vector<std::size_t> open;
   for (const BeamFamily& family : view.beam.families()) {
     if (!view.beam.can_ask(family) || (!slot.restart && family.state.role != slot.role)) continue;
@@ -122,7 +122,7 @@ bool is_closed(const SketchTuning& sketch, const SearchConfig& config) {
          (sketch.accepted() == 0 && sketch.told() >= config.trials_when_wrong);
 }
 
-std::optional<Target> choose_target(const Slot& slot, const SearchView& view, Random& random) {
+std::optional<Target> choose_target(const BeamSlot& slot, const SearchView& view, Random& random) {
   std::vector<std::size_t> open = open_sketches(slot, view);
   if (open.empty()) return std::nullopt;
   if (slot.restart) return Target{open[random.below(open.size())], "", {}};
@@ -133,7 +133,7 @@ std::optional<Target> choose_target(const Slot& slot, const SearchView& view, Ra
   return draw_by_gain(open, view, random);
 }
 
-std::string explain(const Slot& slot, const Target& target, const Suggestion& suggestion,
+std::string explain(const BeamSlot& slot, const Target& target, const Suggestion& suggestion,
                     const SearchView& view) {
   const SketchTuning& sketch = view.sketches[target.sketch];
   const FamilyState& state = state_of(family_of(sketch), view);

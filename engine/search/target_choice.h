@@ -34,10 +34,10 @@ struct SearchView {
 // Nothing to expect from it: no settings left, or none of the first ones worked.
 bool is_closed(const SketchTuning& sketch, const SearchConfig& config);
 
-std::optional<Target> choose_target(const Slot& slot, const SearchView& view, Random& random);
+std::optional<Target> choose_target(const BeamSlot& slot, const SearchView& view, Random& random);
 
 // One line for the decision log.
-std::string explain(const Slot& slot, const Target& target, const Suggestion& suggestion,
+std::string explain(const BeamSlot& slot, const Target& target, const Suggestion& suggestion,
                     const SearchView& view);
 
 }  // namespace kbeam
