@@ -10,6 +10,7 @@
 #include "apps/cli/commands.h"
 #include "apps/cli/runs.h"
 #include "archive/archive.h"
+#include "base/foreign_json.h"
 #include "base/spelling.h"
 #include "model/json_forms.h"
 #include "session/sanitizer_gate.h"
@@ -209,7 +210,7 @@ Result<Source> source_from_run(const Options& options) {
     ASSIGN_OR_RETURN(const std::vector<Event> events, archive->events());
     for (const Event& event : events)
       if (event.kind == "champion")
-        wanted.push_back(Json::parse(event.body, nullptr, false).value("candidate_id", ""));
+        wanted.push_back(parse_foreign_json(event.body).value("candidate_id", ""));
   }
   for (const std::string& id : options.all("--candidate"))
     if (std::ranges::find(candidates, id, &Candidate::id) == candidates.end())

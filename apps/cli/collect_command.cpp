@@ -13,6 +13,7 @@
 #include "apps/cli/runs.h"
 #include "archive/archive.h"
 #include "base/files.h"
+#include "base/foreign_json.h"
 #include "loop/campaign_log.h"
 #include "measure/statistics.h"
 #include "model/json_forms.h"
@@ -101,7 +102,7 @@ class RunShelf final : public Shelf {
     ASSIGN_OR_RETURN(const std::vector<Event> events, shelf->log_.archive().events());
     for (const Event& event : events) {
       if (event.kind != "collected") continue;
-      const Json body = Json::parse(event.body, nullptr, /*allow_exceptions=*/false);
+      const Json body = parse_foreign_json(event.body);
       shelf->collected_[body.value("task_id", "")] = body.value("evaluation_id", "");
     }
     ASSIGN_OR_RETURN(const std::vector<Evaluation> evaluations,

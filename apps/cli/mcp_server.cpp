@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/foreign_json.h"
 #include "model/json_forms.h"
 
 namespace kbeam::cli {
@@ -54,13 +55,17 @@ void McpServer::finish() {
 }
 
 void McpServer::receive(const std::string& line) {
-  const Json message = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (message.is_discarded()) return refuse(nullptr, kParseError, "this is no JSON");
+  const Json message = parse_foreign_json(line);
+  if (message.is_discarded()) return refuse_line("this is no JSON, or nests too deep");
   if (!message.is_array()) return receive_message(message);
   if (version_ != kBatches || message.empty())
     return refuse(nullptr, kInvalidRequest,
                   message.empty() ? "the batch is empty" : "this revision has no batches");
   for (const Json& one : message) receive_message(one);
+}
+
+void McpServer::refuse_line(const std::string& why) {
+  refuse(nullptr, kParseError, why);
 }
 
 void McpServer::receive_message(const Json& message) {
@@ -161,7 +166,7 @@ Json McpServer::tool_result(const ToolOutcome& outcome) const {
        Json::array({{{"type", "text"}, {"text", failed ? outcome.complaint : outcome.json}}})},
       {"isError", failed}};
   if (failed || version_ < kStructuredContent) return result;
-  const Json parsed = Json::parse(outcome.json, nullptr, /*allow_exceptions=*/false);
+  const Json parsed = parse_foreign_json(outcome.json);
   if (parsed.is_object()) result["structuredContent"] = parsed;
   if (parsed.is_array()) result["structuredContent"] = {{"items", parsed}};
   return result;

@@ -40,6 +40,9 @@ class McpServer {
   // One line of the peer. Calls of tools go on behind its back.
   void receive(const std::string& line);
 
+  // Instead of a line that cannot be read.
+  void refuse_line(const std::string& why);
+
   // Until no call is under way.
   void finish();
 

@@ -115,7 +115,7 @@ Result<Json> read_status(const OpenRun& run) {
   std::map<std::string, Json> champions;
   ASSIGN_OR_RETURN(const std::vector<Event> events, run.archive->events_of("champion"));
   for (const Event& event : events) {
-    const Json champion = Json::parse(event.body);
+    ASSIGN_OR_RETURN(const Json champion, parse_json(event.body, "a champion"));
     champions[champion.at("case_name").get<std::string>()] = champion;
   }
   status["champions"] = Json::array();

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/foreign_json.h"
 #include "base/gzip.h"
 #include "base/hash.h"
 #include "loop/research_loop.h"
@@ -78,7 +79,7 @@ Result<SpaceRecorder> SpaceRecorder::open(const std::filesystem::path& file,
 Result<void> SpaceRecorder::read_lines(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json json = parse_foreign_json(line);
     if (json.is_discarded()) continue;  // the line that a kill cut short
     try {
       Line read;

@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/foreign_json.h"
 #include "base/process.h"
 #include "model/json_forms.h"
 #include "target/cuda/driver.h"
@@ -74,7 +75,7 @@ Result<DeviceIdentity> identify_device(const std::filesystem::path& worker, int 
                                 .before_exec = {}}));
   if (outcome.exit_code != 0)
     return unknown(device, outcome.output.empty() ? "the driver does not answer" : outcome.output);
-  const Json json = Json::parse(outcome.output, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_foreign_json(outcome.output);
   try {
     return DeviceIdentity{
         json.at("uuid").get<std::string>(),

@@ -7,6 +7,7 @@
 
 #include "archive/derived_tables.h"
 #include "archive/schema.h"
+#include "base/foreign_json.h"
 
 namespace kbeam {
 namespace {
@@ -63,7 +64,7 @@ Result<void> verify_tables(const Database& database, const std::vector<Event>& e
   ASSIGN_OR_RETURN(const std::vector<std::string> schema_should_be, lines_of(derived, schema));
   if (schema_is != schema_should_be) return damaged(database, "the schema of the tables");
   for (const Event& event : events) {
-    const Json body = Json::parse(event.body, nullptr, /*allow_exceptions=*/false);
+    const Json body = parse_foreign_json(event.body);
     RETURN_IF_ERROR(derive_rows(derived, event, body));
   }
   for (const std::string_view table : derived_table_names())

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/foreign_json.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "model/json_forms.h"
 
 namespace kbeam {
@@ -48,7 +48,7 @@ std::string module_hash(const fs::path& folder) {
 std::optional<Artifact> read_entry(const fs::path& place) {
   const auto text = read_file(place / kRecordName);
   if (!text.ok()) return std::nullopt;
-  const Json record = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const Json record = parse_foreign_json(*text);
   if (!record.is_object() || !record.contains("artifact") || !record.contains("module_sha256"))
     return std::nullopt;
   auto artifact = artifact_from_json(record["artifact"]);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/foreign_json.h"
 #include "model/json_forms.h"
 
 namespace kbeam {
@@ -63,7 +64,7 @@ std::optional<Quarantine> read_record(const std::string& uuid, const fs::path& f
     begin = end + 1;
   }
   if (last.empty()) return std::nullopt;
-  const Json json = Json::parse(last, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_foreign_json(last);
   try {
     const std::string event = json.at("event").get<std::string>();
     if (event == "cleared") return std::nullopt;

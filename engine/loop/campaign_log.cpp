@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/foreign_json.h"
 #include "model/json_forms.h"
 
 namespace kbeam {
@@ -166,7 +167,7 @@ Result<History> CampaignLog::replay(Search& search,
   for (const Candidate& candidate : recorded) candidates[candidate.id] = candidate;
   ASSIGN_OR_RETURN(const std::vector<Event> events, archive_->events());
   for (const Event& event : events) {
-    const Json body = Json::parse(event.body, nullptr, /*allow_exceptions=*/false);
+    const Json body = parse_foreign_json(event.body);
     try {
       if (event.kind == "baseline") {
         ASSIGN_OR_RETURN(history.baseline, baseline_from_json(body));

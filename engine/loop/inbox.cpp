@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/entropy.h"
 #include "base/files.h"
+#include "base/foreign_json.h"
 #include "model/json_forms.h"
 
 namespace kbeam {
@@ -99,7 +100,7 @@ std::vector<fs::path> files_in(const fs::path& folder, Content content) {
 
 Result<Json> read_json_file(const fs::path& file) {
   ASSIGN_OR_RETURN(const std::string text, read_file(file));
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = parse_foreign_json(text);
   if (json.is_discarded())
     return Error{ErrorCode::bad_input, "read " + file.string(), "it is no JSON", "submit it again"};
   return json;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/foreign_json.h"
 #include "loop/campaign_search.h"
 #include "loop/inbox.h"
 #include "loop/promotion.h"
@@ -46,7 +47,7 @@ class Recomputation {
     for (const Candidate& candidate : candidates) candidates_[candidate.id] = candidate;
     ASSIGN_OR_RETURN(const std::vector<Event> events, archive_.events());
     for (const Event& event : events) {
-      const Json body = Json::parse(event.body, nullptr, /*allow_exceptions=*/false);
+      const Json body = parse_foreign_json(event.body);
       try {
         RETURN_IF_ERROR(decide_again(event, body));
       } catch (const Json::exception& trouble) {

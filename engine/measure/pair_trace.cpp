@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/json.h"
+#include "base/foreign_json.h"
 
 namespace kbeam {
 namespace {
@@ -69,7 +69,7 @@ Result<PairTrace> decode_trace(std::string_view bytes, const std::string& name) 
                  "record it again with kbeam trace"};
   };
   const std::size_t end = bytes.find('\n');
-  const Json header = Json::parse(bytes.substr(0, end), nullptr, /*allow_exceptions=*/false);
+  const Json header = parse_foreign_json(bytes.substr(0, end));
   if (end == std::string_view::npos || !header.is_object() || header.value("format", "") != kFormat)
     return damaged("it does not begin as a trace does");
   PairTrace trace;

@@ -1,8 +1,11 @@
 #include "model/json_forms.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/foreign_json.h"
 #include "model/json_walk.h"
 
 namespace kbeam {
@@ -321,12 +324,16 @@ std::string json_text(const Json& json) {
 }
 
 Result<Json> parse_json(const std::string& text, const std::string& what) {
+  Json json = parse_foreign_json(text);
+  if (!json.is_discarded()) return json;
+  std::string why = fmt::format("it nests deeper than {} levels", kDeepestForeignJson);
   try {
-    return Json::parse(text);
+    [[maybe_unused]] const Json deep = Json::parse(text);
   } catch (const Json::parse_error& trouble) {
-    return Error{ErrorCode::corrupt, "parse " + what + " as JSON", trouble.what(),
-                 "the text is damaged or cut short"};
+    why = trouble.what();
   }
+  return Error{ErrorCode::corrupt, "parse " + what + " as JSON", why,
+               "the text is damaged or cut short"};
 }
 
 }  // namespace kbeam

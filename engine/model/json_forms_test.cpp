@@ -225,5 +225,12 @@ TEST(ParseJson, SaysWhatAndWhere) {
   EXPECT_THAT(parsed.error().text(), AllOf(HasSubstr("event 7"), HasSubstr("column 7")));
 }
 
+TEST(ParseJson, RefusesWhatNestsWithoutEnd) {
+  const Result<Json> parsed =
+      parse_json(std::string(1 << 20, '[') + std::string(1 << 20, ']'), "event 7");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_THAT(parsed.error().text(), HasSubstr("nests deeper than"));
+}
+
 }  // namespace
 }  // namespace kbeam

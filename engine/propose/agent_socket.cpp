@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/foreign_json.h"
 #include "model/json_forms.h"
 
 namespace kbeam {
@@ -107,7 +108,7 @@ std::string request_line(const AgentRequest& request) {
 }
 
 std::optional<AgentRequest> read_request(const std::string& line) {
-  const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_foreign_json(line);
   try {
     AgentRequest request;
     json.at("command").get_to(request.command);
@@ -194,7 +195,7 @@ Result<AgentReply> ask_agent_socket(const std::filesystem::path& path,
     return trouble("reach the campaign at " + path.string());
   if (!write_all(socket.get(), request_line(request))) return trouble("send a request");
   const auto line = read_line(socket.get(), kMostReply, kWorking_ms);
-  const Json json = Json::parse(line.value_or(""), nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_foreign_json(line.value_or(""));
   try {
     AgentReply reply;
     json.at("exit_code").get_to(reply.exit_code);

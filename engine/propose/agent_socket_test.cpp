@@ -44,6 +44,18 @@ class AgentSocketTest : public testing::Test {
   }
 };
 
+TEST_F(AgentSocketTest, ARequestThatNestsWithoutEndIsRefused) {
+  const auto socket = listen([](const AgentRequest&, const std::function<bool()>&) {
+    ADD_FAILURE() << "it was understood";
+    return AgentReply{};
+  });
+  const std::string deep = std::string(500'000, '[') + std::string(500'000, ']');
+  for (const std::string& arguments : {deep, "{\"a\":" + deep + "}"})
+    EXPECT_THAT(
+        send_raw(R"({"command":"ask","file_name":"","source":"","arguments":)" + arguments + "}\n"),
+        HasSubstr("was not understood"));
+}
+
 TEST_F(AgentSocketTest, CarriesARequestAndItsReply) {
   AgentRequest seen;
   const auto socket = listen([&](const AgentRequest& request, const std::function<bool()>&) {

@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/json.h"
+#include "base/foreign_json.h"
 #include "model/json_forms.h"
 #include "propose/event_stream.h"
 
@@ -69,9 +69,7 @@ class JsonCollector : public ReplyCollector {
 
   CollectedReply finish() override {
     if (!any_event_)
-      if (const Json json = Json::parse(whole_, nullptr, /*allow_exceptions=*/false);
-          json.is_object())
-        whole(json);
+      if (const Json json = parse_foreign_json(whole_); json.is_object()) whole(json);
     return std::move(reply_);
   }
 
@@ -99,7 +97,7 @@ class OpenAiCollector final : public JsonCollector {
       reply_.ended = reply_.understood;
       return;
     }
-    const Json json = Json::parse(event.data, nullptr, /*allow_exceptions=*/false);
+    const Json json = parse_foreign_json(event.data);
     if (!json.is_object()) return;
     take(json, at(first(at(json, "choices")), "delta"));
   }
@@ -131,7 +129,7 @@ class OpenAiCollector final : public JsonCollector {
 
 class AnthropicCollector final : public JsonCollector {
   void event(const StreamEvent& event) override {
-    const Json json = Json::parse(event.data, nullptr, /*allow_exceptions=*/false);
+    const Json json = parse_foreign_json(event.data);
     const std::string type = text_of(at(json, "type"));
     if (type == "message_start") {
       reply_.understood = true;

@@ -178,6 +178,16 @@ TEST(ModelApi, AddressesAreCompletedAndKeepNoSecret) {
   EXPECT_EQ(guess_api("http://localhost:8080/v1"), ModelApi::openai);
 }
 
+TEST(ModelApi, AReplyThatNestsWithoutEndIsNoProtocol) {
+  const std::string deep = std::string(1 << 20, '[') + std::string(1 << 20, ']');
+  for (const ModelApi api : {ModelApi::openai, ModelApi::anthropic})
+    for (const char* before : {"", "data: "}) {
+      const auto collector = ReplyCollector::make(api);
+      collector->feed(before + (R"({"type":"error","error":{"x":)" + deep) + "}}\n\n");
+      EXPECT_FALSE(collector->finish().understood);
+    }
+}
+
 TEST(ModelApi, BodiesHaveWhatEachProtocolWants) {
   const Prompt prompt{"be brief", {{false, "hello"}, {true, "yes?"}, {false, "again"}}};
   const Json openai = Json::parse(request_body(ModelApi::openai, {"m", prompt, 100, {}}));

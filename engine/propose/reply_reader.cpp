@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/json.h"
+#include "base/foreign_json.h"
 
 namespace kbeam {
 namespace {
@@ -99,7 +99,7 @@ Json parse_list(std::string_view text) {
   std::size_t at = text.find_first_of("{[");
   for (int tries = 0; at != std::string_view::npos && tries < kMostTries; ++tries) {
     if (const auto json = balanced_from(text, at)) {
-      Json parsed = Json::parse(*json, nullptr, /*allow_exceptions=*/false);
+      Json parsed = parse_foreign_json(*json);
       if (parsed.is_object() && parsed.contains("ideas")) parsed = Json(parsed["ideas"]);
       if (parsed.is_object() && parsed.contains("hypothesis")) parsed = Json::array({parsed});
       if (parsed.is_array()) return parsed;

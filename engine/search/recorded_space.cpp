@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/foreign_json.h"
 
 namespace kbeam {
 namespace {
@@ -31,14 +32,14 @@ std::optional<double> positive_number(const Json& value) {
 }
 
 Json parse_leniently(const std::string& text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = parse_foreign_json(text);
   if (!json.is_discarded()) return json;
   // An open cache: no closing braces, perhaps a comma after the last setting.
   std::string closed = text;
   while (!closed.empty() &&
          (std::isspace(static_cast<unsigned char>(closed.back())) != 0 || closed.back() == ','))
     closed.pop_back();
-  return Json::parse(closed + "}}", nullptr, /*allow_exceptions=*/false);
+  return parse_foreign_json(closed + "}}");
 }
 
 class SpaceBuilder {
@@ -148,7 +149,7 @@ const char* failure_word(const std::string& failure) {
 
 // A number where the text is one, so that other tuners see an order.
 Json value_json(const std::string& text) {
-  const Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json parsed = parse_foreign_json(text);
   return parsed.is_number() && parsed.dump() == text ? parsed : Json(text);
 }
 

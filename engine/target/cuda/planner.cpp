@@ -18,6 +18,7 @@
 
 #include "base/defence.h"
 #include "base/files.h"
+#include "base/foreign_json.h"
 #include "base/hash.h"
 #include "target/cuda/planner_process.h"
 
@@ -163,8 +164,8 @@ std::string first_difference(const Json& a, const Json& b, const std::string& pa
 
 std::string difference_of(const PlannerFrame& a, const PlannerFrame& b) {
   if (a.kind != b.kind) return fmt::format("one run answers {}, the other {}", a.kind, b.kind);
-  const Json first = Json::parse(a.payload, nullptr, /*allow_exceptions=*/false);
-  const Json second = Json::parse(b.payload, nullptr, /*allow_exceptions=*/false);
+  const Json first = parse_foreign_json(a.payload);
+  const Json second = parse_foreign_json(b.payload);
   if (first.is_discarded() || second.is_discarded()) return "an answer is no JSON";
   return first_difference(first, second, "");
 }
@@ -297,7 +298,7 @@ class ModulePlanner {
       return refused(Verdict::over_memory,
                      fmt::format("ran out of memory in its plan function; the limit is {} MiB",
                                  options_.memory_bytes >> 20));
-    const Json json = Json::parse(answer.payload, nullptr, /*allow_exceptions=*/false);
+    const Json json = parse_foreign_json(answer.payload);
     if (json.is_discarded()) return refused(Verdict::bad_plan, "its plan is no JSON");
     if (answer.kind == wire::kMistakes) return refuse_mistakes(json);
     if (answer.kind != wire::kPlan)
@@ -353,7 +354,7 @@ class ModulePlanner {
 
 Result<DeviceDescription> read_device_description(const std::filesystem::path& path) {
   ASSIGN_OR_RETURN(const std::string text, read_file(path));
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = parse_foreign_json(text);
   if (json.is_discarded())
     return Error{ErrorCode::corrupt, "read the device description " + path.string(),
                  "it is no JSON", "compare it with contract/devices/h200.json"};

@@ -1,0 +1,16 @@
+// JSON from programs that nobody answers for: endpoints, agents, clients of the MCP server. It is
+// bounded in depth, because a Json is copied and printed by recursion, a call a level.
+#pragma once
+
+#include <string_view>
+
+#include "base/json.h"
+
+namespace kbeam {
+
+inline constexpr int kDeepestForeignJson = 64;
+
+// Discarded (`is_discarded()`) where the text is no JSON, or nests deeper than that.
+Json parse_foreign_json(std::string_view text);
+
+}  // namespace kbeam
