@@ -8,6 +8,7 @@
 #include "apps/cli/child_command.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/private_folder.h"
 
 namespace kbeam::cli {
 namespace {
@@ -69,15 +70,8 @@ Result<AgentReply> run(const AgentToolsRequest& about, const Allowed& allowed,
     for (const std::string& value : values) words.push_back(name + "=" + value);
   }
   words.push_back("--");
-  ASSIGN_OR_RETURN(const fs::path folder,
-                   make_temporary_folder(fs::temp_directory_path(), "kbeam-tool-"));
-  struct Remover {
-    const fs::path& folder;
-    ~Remover() {
-      std::error_code ignored;
-      fs::remove_all(folder, ignored);
-    }
-  } remover{folder};
+  ASSIGN_OR_RETURN(const PrivateFolder held, PrivateFolder::make("kbeam-tool-"));
+  const fs::path& folder = held.path();
   if (allowed.takes_file) {
     const fs::path file = folder / (stem_of(request.file_name) + plain_ending(request.file_name));
     RETURN_IF_ERROR(write_file(file, request.source));

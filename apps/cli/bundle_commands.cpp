@@ -11,6 +11,7 @@
 #include "apps/cli/runs.h"
 #include "archive/archive.h"
 #include "base/foreign_json.h"
+#include "base/private_folder.h"
 #include "base/spelling.h"
 #include "model/json_forms.h"
 #include "session/sanitizer_gate.h"
@@ -238,34 +239,13 @@ Result<Source> source_of(const Options& options) {
   return source;
 }
 
-// Device images on their way into a folder.
-class ImageFolder {
- public:
-  static Result<std::unique_ptr<ImageFolder>> make() {
-    ASSIGN_OR_RETURN(fs::path path,
-                     make_temporary_folder(fs::temp_directory_path(), "kbeam-images-"));
-    return std::unique_ptr<ImageFolder>(new ImageFolder(std::move(path)));
-  }
-  ~ImageFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ImageFolder(const ImageFolder&) = delete;
-  ImageFolder& operator=(const ImageFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  explicit ImageFolder(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
-
 // One candidate's folder, or why there is none.
 Result<Json> bundle_one(Workshop& shop, const Candidate& candidate, const Source& source,
                         const fs::path& out) {
   ASSIGN_OR_RETURN(shop.request.candidate, build_subject(shop, candidate, candidate.id));
   if (shop.request.kind == TaskKind::time_only) shop.request.candidate.may_use_libraries = true;
-  ASSIGN_OR_RETURN(const auto images, ImageFolder::make());
-  ASSIGN_OR_RETURN(AssembledTask assembled, assemble_task(shop.request, images->path()));
+  ASSIGN_OR_RETURN(const PrivateFolder images, PrivateFolder::make("kbeam-images-"));
+  ASSIGN_OR_RETURN(AssembledTask assembled, assemble_task(shop.request, images.path()));
   if (assembled.refused)
     return Json{{"candidate_id", candidate.id},
                 {"refused", std::string(to_string(assembled.refused->verdict))},

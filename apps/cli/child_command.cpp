@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/files.h"
+#include "base/private_folder.h"
 #include "base/process.h"
 
 namespace kbeam::cli {
@@ -44,8 +44,8 @@ Result<ChildOutcome> run_child_command(const ChildCommand& command) {
   if (trouble)
     return Error{ErrorCode::io, "find the kbeam program", trouble.message(), "mount /proc"};
   // Progress and complaints go to a file, so that stdout is the result alone.
-  const int errors =
-      ::open(fs::temp_directory_path().c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  ASSIGN_OR_RETURN(const fs::path temporary, find_temporary_folder());
+  const int errors = ::open(temporary.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (errors < 0)
     return Error{ErrorCode::io, "make a temporary file", "the folder for them is not writable",
                  "set TMPDIR"};

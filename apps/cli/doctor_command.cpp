@@ -13,6 +13,7 @@
 #include "apps/cli/terminal_progress.h"
 #include "archive/archive.h"
 #include "base/entropy.h"
+#include "base/private_folder.h"
 #include "base/process.h"
 #include "loop/baseline.h"
 #include "loop/research_loop.h"
@@ -68,14 +69,11 @@ Finding examine_agent_rooms() {
 }
 
 Finding examine_archive() {
-  const Result<std::filesystem::path> folder =
-      make_temporary_folder(std::filesystem::temp_directory_path(), "kbeam-doctor-");
+  const Result<PrivateFolder> folder = PrivateFolder::make("kbeam-doctor-");
   if (!folder.ok()) return {"archive", Finding::State::missing, folder.error().text()};
-  const auto archive = Archive::create(*folder / "archive.sqlite", {}, {});
+  const auto archive = Archive::create(folder->path() / "archive.sqlite", {}, {});
   Finding finding{"archive", Finding::State::works, "SQLite with write-ahead log"};
   if (!archive.ok()) finding = {"archive", Finding::State::missing, archive.error().text()};
-  std::error_code trouble;
-  std::filesystem::remove_all(*folder, trouble);
   return finding;
 }
 

@@ -14,9 +14,8 @@ std::uint64_t random_bits() {
 }
 
 std::string random_letters(int count) {
-  static constexpr char kLetters[] = "abcdefghijkmnpqrstuvwxyz23456789";
   std::string text;
-  for (int i = 0; i < count; ++i) text += kLetters[random_bits() % (sizeof kLetters - 1)];
+  for (int i = 0; i < count; ++i) text += kRandomLetters[random_bits() % kRandomLetters.size()];
   return text;
 }
 

@@ -9,7 +9,9 @@
 namespace kbeam {
 
 std::uint64_t random_bits();            // getrandom(2)
-std::string random_letters(int count);  // for names of files and runs
+std::string random_letters(int count);  // of kRandomLetters; for names of files and runs
+// Without those that are taken for others.
+inline constexpr std::string_view kRandomLetters = "abcdefghijkmnpqrstuvwxyz23456789";
 
 // One stream a purpose: derive_seed(campaign, "screen n64", 3). SHA-256, so that streams do not
 // overlap by design.

@@ -150,7 +150,9 @@ fs::path cache_folder() {
     return fs::path(cache) / "kbeam";
   if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
     return fs::path(home) / ".cache/kbeam";
-  return fs::temp_directory_path() / "kbeam-cache";
+  std::error_code trouble;
+  const fs::path temporary = fs::temp_directory_path(trouble);
+  return (trouble ? fs::path("/tmp") : temporary) / "kbeam-cache";
 }
 
 }  // namespace kbeam

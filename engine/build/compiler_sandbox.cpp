@@ -116,7 +116,10 @@ CompilerSandbox CompilerSandbox::detect(std::vector<fs::path> toolchains) {
         "the compiler can reach the network: this kernel gives no network namespace");
   sandbox.landlock_version_ = allowed >= SandboxLevel::landlock_seccomp ? landlock_version() : 0;
   if (sandbox.landlock_version_ > 0) {
-    const auto hook = sandbox.confine({.read = {}, .write = fs::temp_directory_path()});
+    std::error_code trouble;
+    fs::path scratch = fs::temp_directory_path(trouble);
+    if (trouble) scratch = "/tmp";
+    const auto hook = sandbox.confine({.read = {}, .write = scratch});
     if (!hook.ok() || !works(*hook)) sandbox.landlock_version_ = 0;
   }
   if (sandbox.landlock_version_ == 0)

@@ -14,8 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/files.h"
-#include "base/own_lock.h"
+#include "base/private_folder.h"
 #include "base/process.h"
 #include "model/json_forms.h"
 #include "propose/agent_workspace.h"
@@ -25,11 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kSessionPrefix = "kbeam-agent-";
 constexpr std::size_t kMostLog = 64 << 10;
-constexpr std::uintmax_t kMostWorkspaceBytes = 512u << 20;
-constexpr std::uintmax_t kMostWorkspaceFiles = 50'000;
-constexpr std::int64_t kLookAtWorkspace_ns = 2'000'000'000;
 constexpr std::size_t kMostIdeaBytes = 2000;
 constexpr std::size_t kMostNameBytes = 64;
 constexpr int kMostFailures = 3;  // sessions in a row that brought nothing
@@ -54,52 +49,6 @@ std::string value_of(const AgentRequest& request, const std::string& option) {
   const auto found = request.arguments.find(option);
   return found == request.arguments.end() || found->second.empty() ? std::string()
                                                                    : found->second.back();
-}
-
-bool is_too_large(const fs::path& folder) {
-  std::uintmax_t bytes = 0, files = 0;
-  std::error_code trouble;
-  for (auto at = fs::recursive_directory_iterator(folder, trouble);
-       !trouble && at != fs::recursive_directory_iterator(); at.increment(trouble)) {
-    std::error_code ignored;
-    if (at->is_regular_file(ignored) && !at->is_symlink(ignored)) bytes += at->file_size(ignored);
-    if (++files > kMostWorkspaceFiles || bytes > kMostWorkspaceBytes) return true;
-  }
-  return false;
-}
-
-// The agent may have taken its own rights away from folders in it.
-void remove_session(const fs::path& folder) {
-  std::error_code trouble;
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    fs::remove_all(folder, trouble);
-    if (!trouble) return;
-    for (auto at = fs::recursive_directory_iterator(
-             folder, fs::directory_options::skip_permission_denied, trouble);
-         !trouble && at != fs::recursive_directory_iterator(); at.increment(trouble)) {
-      std::error_code ignored;
-      if (at->is_directory(ignored) && !at->is_symlink(ignored))
-        fs::permissions(at->path(), fs::perms::owner_all, fs::perm_options::add, ignored);
-    }
-  }
-}
-
-// Held by its lock: what nobody holds is abandoned.
-struct SessionFolder {
-  fs::path path;
-  OwnLock lock;
-};
-Result<SessionFolder> make_session_folder() {
-  constexpr int kAttempts = 5;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    ASSIGN_OR_RETURN(fs::path path,
-                     make_temporary_folder(fs::temp_directory_path(), kSessionPrefix));
-    if (auto lock = OwnLock::try_take(path))
-      return SessionFolder{std::move(path), std::move(*lock)};
-  }
-  return Error{ErrorCode::busy, "make a folder for an agent's session",
-               "others take it away before it is locked",
-               "look at what cleans the temporary folder"};
 }
 
 class AgentProposer final : public Proposer {
@@ -187,7 +136,6 @@ class AgentProposer final : public Proposer {
         if (closing_) return;
         ask = *running_;
         delivered_ = 0;
-        overstepped_.clear();
       }
       ReplyRecord reply = run_session(ask);
       {
@@ -219,9 +167,9 @@ class AgentProposer final : public Proposer {
     if (closing_) {
       reply.outcome = ReplyOutcome::cancelled;
       reply.detail = "the campaign ended first";
-    } else if (!overstepped_.empty() || ended->exit_code == kTooManyProcesses) {
+    } else if (ended->exit_code == kTooManyProcesses) {
       reply.outcome = ReplyOutcome::overstepped;
-      reply.detail = overstepped_.empty() ? "too many processes at one time" : overstepped_;
+      reply.detail = "too many processes at one time";
     } else if (delivered_ > 0) {
       reply.outcome = ReplyOutcome::delivered;
       reply.detail =
@@ -239,13 +187,8 @@ class AgentProposer final : public Proposer {
   }
 
   Result<ProcessOutcome> run_in_room(const ProposalAsk& ask, const ReplyRecord& reply) {
-    remove_abandoned_sessions();
-    ASSIGN_OR_RETURN(const SessionFolder held, make_session_folder());
-    const fs::path& folder = held.path;
-    struct Remover {
-      const fs::path& folder;
-      ~Remover() { remove_session(folder); }
-    } remover{folder};
+    ASSIGN_OR_RETURN(const PrivateFolder held, PrivateFolder::make("kbeam-agent-"));
+    const fs::path& folder = held.path();
     for (const char* name : {"root", "workspace"}) {
       std::error_code trouble;
       fs::create_directory(folder / name, trouble);
@@ -268,22 +211,13 @@ class AgentProposer final : public Proposer {
                         .output_limit_bytes = kMostLog,
                         .idle_priority = true,
                         .own_processes = true,
-                        .cancelled = [&] { return is_to_end(folder / "workspace"); },
+                        .cancelled = [&] { return is_closing(); },
                         .before_exec = room.hook()});
   }
 
-  // Asked now and then while a session runs.
-  bool is_to_end(const fs::path& workspace) {
-    const std::int64_t now_ns = tools_.clock->monotonic_ns();
-    if (now_ns >= look_again_ns_) {
-      look_again_ns_ = now_ns + kLookAtWorkspace_ns;
-      if (is_too_large(workspace)) {
-        const std::lock_guard guard(mutex_);
-        overstepped_ = "its workspace grew beyond 512 MiB or 50,000 files";
-      }
-    }
+  bool is_closing() const {
     const std::lock_guard guard(mutex_);
-    return closing_ || !overstepped_.empty();
+    return closing_;
   }
 
   AgentReply serve(const AgentRequest& request, const std::function<bool()>& cancelled,
@@ -337,25 +271,12 @@ class AgentProposer final : public Proposer {
   bool closing_ = false;
   int failures_ = 0;
   std::int64_t rests_until_ns_ = 0;
-  int delivered_ = 0;        // in this session
-  std::string overstepped_;  // why this session is to end
-  std::int64_t look_again_ns_ = 0;
+  int delivered_ = 0;  // in this session
   PointLimit limit_;
   std::thread thread_;
 };
 
 }  // namespace
-
-void remove_abandoned_sessions() {
-  std::error_code trouble;
-  std::vector<fs::path> abandoned;
-  for (const auto& entry : fs::directory_iterator(fs::temp_directory_path(), trouble)) {
-    const bool is_session = entry.path().filename().string().starts_with(kSessionPrefix);
-    if (is_session && !entry.is_symlink(trouble) && OwnLock::try_take(entry.path()))
-      abandoned.push_back(entry.path());
-  }
-  for (const fs::path& folder : abandoned) remove_session(folder);
-}
 
 Json to_json(const AgentSettings& settings) {
   return {{"name", settings.name},

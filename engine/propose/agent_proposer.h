@@ -41,7 +41,4 @@ struct AgentTools {
 Result<std::unique_ptr<Proposer>> make_agent_proposer(const AgentSettings& settings,
                                                       const AgentTools& tools, NewsBell& bell);
 
-// Sessions whose kbeam was killed: their folders.
-void remove_abandoned_sessions();
-
 }  // namespace kbeam

@@ -10,6 +10,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -23,6 +24,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/private_folder.h"
 #include "base/process.h"
 #include "model/sandbox_choice.h"
 
@@ -37,9 +39,10 @@ struct AgentSandbox::Plan {
     bool writable = false;
   };
   std::string root;
-  std::vector<std::string> folders;                        // in this order
-  std::vector<std::string> files;                          // to mount files on
-  std::vector<std::pair<std::string, std::string>> links;  // what it says, where
+  std::vector<std::string> folders;                         // in this order
+  std::vector<std::string> files;                           // to mount files on
+  std::vector<std::pair<std::string, std::string>> links;   // what it says, where
+  std::vector<std::pair<std::string, std::string>> copies;  // files: from, to
   std::vector<Mount> mounts;
   std::string proc;
   std::string user_map;
@@ -56,6 +59,9 @@ constexpr int kNobody = 65534;
 constexpr int kMostProcesses = 256;
 constexpr long kWatch_ns = 100'000'000;
 constexpr rlim_t kMostFileBytes = rlim_t{256} << 20;
+// Of the workspace and all else that is written in the room: it is memory, and goes with the room
+// at once, however much and deep an agent piled up in it.
+constexpr char kRoomLimits[] = "size=512m,nr_inodes=50000,mode=755";
 
 // ---- in the child
 
@@ -67,17 +73,28 @@ bool write_whole(const char* path, const std::string& text) {
   return written;
 }
 
-bool make_read_only(const char* target) {
+bool copy_file(const char* source, const char* target) {
+  const int from = ::open(source, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  const int to = ::open(target, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+  ssize_t step = from < 0 || to < 0 ? -1 : 1;
+  while (step > 0 || (step < 0 && from >= 0 && to >= 0 && errno == EINTR))
+    step = ::sendfile(to, from, nullptr, std::size_t{1} << 30);
+  if (from >= 0) ::close(from);
+  if (to >= 0) ::close(to);
+  return step == 0;
+}
+
+// No file lends anybody its owner's rights, whatever is written there.
+bool restrict_mount(const char* target, bool writable) {
   mount_attr attributes{};
-  attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID;
+  attributes.attr_set = MOUNT_ATTR_NOSUID | (writable ? 0 : MOUNT_ATTR_RDONLY);
   return ::syscall(SYS_mount_setattr, AT_FDCWD, target, AT_RECURSIVE, &attributes,
                    sizeof attributes) == 0;
 }
 
 bool furnish(const Plan& plan) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
-  if (::mount("room", plan.root.c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
-              "size=256m,nr_inodes=100k,mode=755") != 0)
+  if (::mount("room", plan.root.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, kRoomLimits) != 0)
     return false;
   for (const std::string& folder : plan.folders)
     if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return false;
@@ -88,10 +105,12 @@ bool furnish(const Plan& plan) {
   }
   for (const auto& [says, where] : plan.links)
     if (::symlink(says.c_str(), where.c_str()) != 0) return false;
+  for (const auto& [from, to] : plan.copies)
+    if (!copy_file(from.c_str(), to.c_str())) return false;
   for (const Plan::Mount& one : plan.mounts) {
     if (::mount(one.source.c_str(), one.target.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
       return false;
-    if (!one.writable && !make_read_only(one.target.c_str())) return false;
+    if (!restrict_mount(one.target.c_str(), one.writable)) return false;
   }
   // Refused where the system's own is not whole, as in some containers: then there is none.
   static_cast<void>(
@@ -217,6 +236,22 @@ class PlanMaker {
     }
     plan_->mounts.push_back({source.string(), inside(target), writable});
   }
+  // Its files and folders; a link in it is left out.
+  Result<void> copy(const fs::path& source, const fs::path& target) {
+    std::error_code trouble;
+    folder(target);
+    for (auto at = fs::recursive_directory_iterator(source, trouble);
+         !trouble && at != fs::recursive_directory_iterator(); at.increment(trouble)) {
+      const fs::path place = target / at->path().lexically_relative(source);
+      const fs::file_status status = at->symlink_status(trouble);
+      if (fs::is_directory(status)) folder(place);
+      if (fs::is_regular_file(status))
+        plan_->copies.emplace_back(at->path().string(), inside(place));
+    }
+    if (!trouble) return {};
+    return Error{ErrorCode::io, "take " + source.string() + " into a room", trouble.message(),
+                 "check its permissions"};
+  }
   void link(const std::string& says, const fs::path& where) {
     plan_->links.push_back({says, inside(where)});
   }
@@ -276,11 +311,17 @@ Result<void> grant(PlanMaker& maker, const std::vector<std::string>& paths, bool
 
 }  // namespace
 
+Result<void> check_grants(const AgentAccess& access) {
+  PlanMaker maker("/");
+  RETURN_IF_ERROR(grant(maker, access.read, false));
+  return grant(maker, access.write, true);
+}
+
 Result<AgentSandbox> AgentSandbox::prepare(const AgentRoom& room) {
   PlanMaker maker(room.root);
   offer_system(maker, room.access.network);
   if (room.access.network) maker.allow_network();
-  maker.bind(room.workspace, "/workspace", true);
+  RETURN_IF_ERROR(maker.copy(room.workspace, "/workspace"));
   maker.bind(room.socket, "/run/kbeam/socket", true);
   maker.bind(room.kbeam, "/opt/kbeam/bin/kbeam", false);
   RETURN_IF_ERROR(grant(maker, room.access.read, false));
@@ -307,15 +348,16 @@ std::function<bool()> AgentSandbox::hook() const {
 std::string why_no_agent_sandbox() {
   if (strongest_sandbox_allowed() < SandboxLevel::namespaces)
     return std::string(kSandboxVariable) + " allows no namespaces";
-  const auto folder = make_temporary_folder(fs::temp_directory_path(), "kbeam-room-");
+  const auto folder = PrivateFolder::make("kbeam-room-");
   if (!folder.ok()) return folder.error().text();
   std::error_code ignored;
-  for (const char* name : {"root", "workspace"}) fs::create_directory(*folder / name, ignored);
-  static_cast<void>(write_file(*folder / "socket", "").ok());
-  const auto sandbox = AgentSandbox::prepare({.workspace = *folder / "workspace",
-                                              .socket = *folder / "socket",
+  const fs::path& path = folder->path();
+  for (const char* name : {"root", "workspace"}) fs::create_directory(path / name, ignored);
+  static_cast<void>(write_file(path / "socket", "").ok());
+  const auto sandbox = AgentSandbox::prepare({.workspace = path / "workspace",
+                                              .socket = path / "socket",
                                               .kbeam = "/bin/true",
-                                              .root = *folder / "root",
+                                              .root = path / "root",
                                               .access = {}});
   std::string why;
   if (!sandbox.ok()) {
@@ -330,7 +372,6 @@ std::string why_no_agent_sandbox() {
     if (!ran.ok()) why = ran.error().text();
     if (ran.ok() && ran->exit_code != 0) why = "a program does not run there";
   }
-  fs::remove_all(*folder, ignored);
   return why;
 }
 

@@ -24,7 +24,7 @@ struct AgentAccess {
 };
 
 struct AgentRoom {
-  std::filesystem::path workspace;  // appears as /workspace, where the agent starts
+  std::filesystem::path workspace;  // copied to /workspace, where the agent starts
   std::filesystem::path socket;     // appears as /run/kbeam/socket
   std::filesystem::path kbeam;      // the program; appears in the PATH
   std::filesystem::path root;       // an empty folder, on which the root is mounted
@@ -50,6 +50,9 @@ class AgentSandbox {
   std::shared_ptr<const Plan> plan_;
   std::vector<std::string> environment_;
 };
+
+// An error for a path that no room could have.
+Result<void> check_grants(const AgentAccess& access);
 
 // Empty, or why this machine cannot make such a room.
 std::string why_no_agent_sandbox();

@@ -59,15 +59,44 @@ class AgentSandboxTest : public testing::Test {
     return false;
   }
 
-  fs::path folder_ = make_temporary_folder("/tmp", "kbeam-room-test-").value();
+  fs::path folder_ = make_temporary_folder("/tmp", "kbeam-sandbox-test-").value();
   AgentAccess access_;
 };
 
 TEST_F(AgentSandboxTest, WorksInItsWorkspaceAndItsExitCodeIsKnown) {
-  const ProcessOutcome outcome = run("pwd; echo mine > file; echo $HOME; kbeam; exit 7");
+  fs::create_directory(folder_ / "workspace/sources");
+  ASSERT_TRUE(write_file(folder_ / "workspace/sources/one.cpp", "// one\n").ok());
+  const ProcessOutcome outcome =
+      run("pwd; cat sources/one.cpp; echo mine > sources/file; cat sources/file; echo $HOME; "
+          "kbeam; exit 7");
   EXPECT_EQ(outcome.exit_code, 7);
-  EXPECT_EQ(outcome.output, "/workspace\n/home/agent\n");
-  EXPECT_EQ(read_file(folder_ / "workspace/file").value(), "mine\n");
+  EXPECT_EQ(outcome.output, "/workspace\n// one\nmine\n/home/agent\n");
+}
+
+// What it makes is memory of its room: nothing of it is on a disk, where others could read it or
+// run it with its owner's rights, or where its removal could take longer than the campaign.
+TEST_F(AgentSandboxTest, NothingThatItMakesIsLeft) {
+  EXPECT_EQ(run("cp /bin/sh shell && chmod 6755 shell && mkdir -p a/b && chmod 0 a").exit_code, 0);
+  int count = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder_ / "workspace")) {
+    ADD_FAILURE() << entry.path();
+    ++count;
+  }
+  EXPECT_EQ(count, 0);
+}
+
+TEST_F(AgentSandboxTest, ItsFilesAreLimitedInTheirNumberHoweverDeepTheyLie) {
+  EXPECT_NE(run("mkdir $(seq 51000)").exit_code, 0);
+  EXPECT_NE(run("/usr/bin/python3 -c '\nimport os\nfor i in range(51000):\n  os.mkdir(\"d\")\n"
+                "  os.chdir(\"d\")\n'")
+                .exit_code,
+            0);
+}
+
+TEST_F(AgentSandboxTest, AFileThatItIsGrantedLendsNoRights) {
+  access_.write = {(folder_ / "secrets").string()};
+  EXPECT_THAT(run("grep ' " + (folder_ / "secrets").string() + " ' /proc/self/mounts").output,
+              HasSubstr("nosuid"));
 }
 
 TEST_F(AgentSandboxTest, SeesNothingOfWhoeverRunsIt) {
