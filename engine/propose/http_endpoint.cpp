@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <chrono>
 #include <condition_variable>
 #include <ctime>
@@ -31,6 +32,37 @@ std::string one_line(std::string_view text) {
   for (const char c : text.substr(0, kShownOfAnError))
     line += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   return line;
+}
+
+// Of a reply that is none of the protocol.
+std::string why_garbled(int status, const std::string& beginning) {
+  if (status >= 300 && status < 400)
+    return fmt::format("status {}: redirects are not followed; name the address that it leads to",
+                       status);
+  if (beginning.empty()) return fmt::format("status {} and nothing else", status);
+  return fmt::format("status {}, but not the protocol's words: {}", status, beginning);
+}
+
+// Every block between the marks is base64 of a DER sequence as long as certificates are: a file
+// that is damaged is told from one that is none before anybody is asked.
+bool holds_certificates(std::string_view text) {
+  constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----";
+  constexpr std::string_view kEnd = "-----END CERTIFICATE-----";
+  int count = 0;
+  for (std::size_t at = text.find(kBegin); at != std::string_view::npos;
+       at = text.find(kBegin, at)) {
+    at += kBegin.size();
+    const std::size_t end = text.find(kEnd, at);
+    if (end == std::string_view::npos) return false;
+    std::string block(text.substr(at, end - at));
+    std::erase_if(block, [](unsigned char c) { return std::isspace(c) != 0; });
+    const bool is_base64 = std::all_of(block.begin(), block.end(), [](unsigned char c) {
+      return std::isalnum(c) != 0 || c == '+' || c == '/' || c == '=';
+    });
+    if (!is_base64 || block.size() % 4 != 0 || !block.starts_with("MII")) return false;
+    ++count;
+  }
+  return count > 0;
 }
 
 double seconds_now() {
@@ -154,7 +186,8 @@ HttpEndpoint::Attempt HttpEndpoint::attempt(const ModelRequest& request) {
                          .body = request_body(options_.api, {request.model, request.prompt,
                                                              request.most_tokens_out, quirks}),
                          .authorities = options_.authorities,
-                         .limits = options_.limits};
+                         .limits = options_.limits,
+                         .past_proxies = is_on_this_machine(options_.url)};
   const auto collector = ReplyCollector::make(options_.api);
   Attempt made;
   made.http = post(
@@ -196,6 +229,9 @@ void HttpEndpoint::conclude(const Attempt& attempt, ModelReply& reply) const {
     reply.detail = fmt::format("more than {} bytes", options_.limits.most_bytes);
   } else if (http.end == HttpEnd::stalled || http.end == HttpEnd::timed_out) {
     reply.failure = ReplyOutcome::timed_out;
+    reply.detail = http.end == HttpEnd::stalled
+                       ? fmt::format("silent for {:g} s", options_.limits.stall_s)
+                       : fmt::format("not done after {:g} s", options_.limits.total_s);
   } else if (http.end == HttpEnd::untrusted) {
     reply.failure = ReplyOutcome::unreachable;
     reply.is_final = true;
@@ -216,6 +252,7 @@ void HttpEndpoint::conclude(const Attempt& attempt, ModelReply& reply) const {
     reply.detail = "it asked for a tool; it was offered none";
   } else if (!collected.understood) {
     reply.failure = http.end == HttpEnd::broken ? ReplyOutcome::unreachable : ReplyOutcome::garbled;
+    if (http.end != HttpEnd::broken) reply.detail = why_garbled(http.status, collected.beginning);
   } else if (collected.at_limit || !collected.ended) {
     reply.failure = ReplyOutcome::truncated;
     reply.detail = collected.at_limit ? "at the limit on tokens" : "the stream broke off";
@@ -278,8 +315,8 @@ Result<void> check_authorities(const std::string& file) {
   };
   const Result<std::string> text = read_file(file);
   if (!text.ok()) return refuse(text.error().happened);
-  if (text->find("-----BEGIN CERTIFICATE-----") == std::string::npos)
-    return refuse("it holds no certificate in PEM form");
+  if (!holds_certificates(*text))
+    return refuse("it holds no certificate in PEM form, or a damaged one");
   return {};
 }
 

@@ -25,6 +25,9 @@ struct HttpRequest {
   std::string authorities;  // a PEM file whose certificates are trusted, and no others; empty: the
                             // machine's
   HttpLimits limits;
+  // A proxy of the environment would get what is meant for this machine, a key included, in the
+  // open.
+  bool past_proxies = false;
 };
 
 enum class HttpEnd {

@@ -1,5 +1,7 @@
 #include "propose/model_api.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -63,6 +65,8 @@ class JsonCollector : public ReplyCollector {
         }) {}
 
   void feed(std::string_view bytes) override {
+    constexpr std::size_t kShown = 160;
+    reply_.beginning += bytes.substr(0, kShown - std::min(kShown, reply_.beginning.size()));
     stream_.feed(bytes);
     if (!any_event_) whole_ += bytes;
   }
@@ -201,8 +205,11 @@ std::string_view host_of(std::string_view url) {
   return authority.substr(0, authority.find(':'));
 }
 
+// A name that begins like an address, "127.example.org", is somebody's.
 bool is_this_machine(std::string_view host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  in_addr address{};
+  const bool numeric = ::inet_pton(AF_INET, std::string(host).c_str(), &address) == 1;
+  return host == "localhost" || host == "::1" || (numeric && ntohl(address.s_addr) >> 24 == 127);
 }
 
 }  // namespace
@@ -230,6 +237,10 @@ ModelApi guess_api(std::string_view url) {
   const bool anthropic = url.find("anthropic") != std::string_view::npos ||
                          url.ends_with("/messages") || url.ends_with("/messages/");
   return anthropic ? ModelApi::anthropic : ModelApi::openai;
+}
+
+bool is_on_this_machine(std::string_view url) {
+  return is_this_machine(host_of(url));
 }
 
 Result<std::string> request_url(ModelApi api, const std::string& url, bool has_key) {

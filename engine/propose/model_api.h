@@ -39,6 +39,8 @@ struct ApiQuirks {
 
 // Which API an address speaks, where nobody says so.
 ModelApi guess_api(std::string_view url);
+// Whether it names this machine itself, by number or as localhost.
+bool is_on_this_machine(std::string_view url);
 // The address to post to. An address with a user, password or key in it is an error, because it
 // would be recorded; so is a key over plain HTTP to another machine.
 Result<std::string> request_url(ModelApi api, const std::string& url, bool has_key);
@@ -61,6 +63,7 @@ struct CollectedReply {
   bool used_tools = false;  // asked for tools, of which it was offered none
   bool understood = false;  // something of it was in the form of the protocol
   std::string complaint;    // an error inside the stream
+  std::string beginning;    // of the bytes, for whoever asks why nothing was understood
   bool is_busy = false;     // it says that the server has too much to do or broke down
   std::optional<std::int64_t> tokens_in;
   std::optional<std::int64_t> tokens_out;

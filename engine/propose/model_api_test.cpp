@@ -173,6 +173,10 @@ TEST(ModelApi, AddressesAreCompletedAndKeepNoSecret) {
   EXPECT_FALSE(request_url(ModelApi::openai, "http://example.org/v1", true).ok());
   EXPECT_TRUE(request_url(ModelApi::openai, "http://example.org/v1", false).ok());
   EXPECT_TRUE(request_url(ModelApi::openai, "http://[::1]:80/v1", true).ok());
+  for (const char* elsewhere : {"http://127.example.org/v1", "http://127.0.0.1.example.org/v1"})
+    EXPECT_FALSE(request_url(ModelApi::openai, elsewhere, true).ok()) << elsewhere;
+  EXPECT_TRUE(is_on_this_machine("http://127.0.0.1:8080/v1"));
+  EXPECT_FALSE(is_on_this_machine("https://127.example.org/v1"));
   EXPECT_FALSE(request_url(ModelApi::openai, "ftp://host", false).ok());
   EXPECT_EQ(guess_api("https://api.anthropic.com"), ModelApi::anthropic);
   EXPECT_EQ(guess_api("http://localhost:8080/v1"), ModelApi::openai);

@@ -32,6 +32,8 @@ Result<std::string> read_private_file(const KeySource& source, const std::string
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0)
     return no_key(source, "there is no such file", "write the key into it, mode 600");
+  if (!S_ISREG(status.st_mode))
+    return no_key(source, "it is no regular file", "name the file with the key itself");
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
     return no_key(source, "others may read that file", "chmod 600 " + path);
   ASSIGN_OR_RETURN(const std::string text, read_file(path));
@@ -72,17 +74,18 @@ void replace_all(std::string& text, std::string_view what) {
     text.replace(at, what.size(), kHidden);
 }
 
-// Endpoints show "sk-abcd...wxyz": the longest run from the beginning that stands there.
-void replace_beginnings(std::string& text, std::string_view key) {
-  const std::string_view beginning = key.substr(0, kLeastPiece);
-  if (beginning.size() < kLeastPiece) return;
-  for (std::size_t at = text.find(beginning); at != std::string::npos;
-       at = text.find(beginning, at + kHidden.size())) {
-    std::size_t length = kLeastPiece;
-    while (length < key.size() && at + length < text.size() && text[at + length] == key[length])
-      ++length;
-    text.replace(at, length, kHidden);
-  }
+// Endpoints show "sk-abcd...wxyz", or leave a beginning out: every run of the key that is long
+// enough to be worth hiding, wherever in the key it begins.
+void replace_pieces(std::string& text, std::string_view key) {
+  for (std::size_t begin = 0; begin + kLeastPiece <= key.size(); ++begin)
+    for (std::size_t at = text.find(key.substr(begin, kLeastPiece)); at != std::string::npos;
+         at = text.find(key.substr(begin, kLeastPiece), at + kHidden.size())) {
+      std::size_t length = kLeastPiece;
+      while (begin + length < key.size() && at + length < text.size() &&
+             text[at + length] == key[begin + length])
+        ++length;
+      text.replace(at, length, kHidden);
+    }
 }
 
 }  // namespace
@@ -114,13 +117,12 @@ Result<Secret> Secret::load(const KeySource& source) {
 
 std::string Secret::redact(std::string text) const {
   if (key_.empty()) return text;
-  replace_all(text, key_);
-  if (const std::string encoded = percent_encoded(key_); encoded != key_)
-    replace_all(text, encoded);
+  std::vector<std::string> forms{key_, percent_encoded(key_)};
   for (std::size_t offset = 0; offset < 3; ++offset)
-    if (const std::string encoded = base64_core(key_, offset); encoded.size() >= kLeastKey)
-      replace_all(text, encoded);
-  replace_beginnings(text, key_);
+    if (std::string encoded = base64_core(key_, offset); encoded.size() >= kLeastKey)
+      forms.push_back(std::move(encoded));
+  for (const std::string& form : forms) replace_all(text, form);
+  for (const std::string& form : forms) replace_pieces(text, form);
   return text;
 }
 

@@ -29,7 +29,7 @@ class Secret {
   const std::string& reveal() const { return key_; }
 
   // `text` with "[key]" in place of the key, also where it is percent-encoded, in base64 or cut
-  // short by an endpoint that shows the beginning of it.
+  // short by an endpoint that shows a piece of it.
   std::string redact(std::string text) const;
 
  private:

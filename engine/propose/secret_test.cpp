@@ -14,12 +14,15 @@ constexpr char kKey[] = "sk-test/0123456789abcdef+XYZ";
 
 TEST(Secret, EveryFormOfTheKeyIsTakenOut) {
   const Secret secret(kKey);
-  for (const std::string& text : {std::string("use ") + kKey + " please, " + kKey,
-                                  std::string("url?key=sk-test%2F0123456789abcdef%2BXYZ"),
-                                  std::string("you sent sk-test/0123456***"),
-                                  // base64 of "Bearer " + key, and of the key alone.
-                                  std::string("QmVhcmVyIHNrLXRlc3QvMDEyMzQ1Njc4OWFiY2RlZitYWVo="),
-                                  std::string("c2stdGVzdC8wMTIzNDU2Nzg5YWJjZGVmK1hZWg==")}) {
+  for (const std::string& text :
+       {std::string("use ") + kKey + " please, " + kKey,
+        std::string("url?key=sk-test%2F0123456789abcdef%2BXYZ"),
+        std::string("you sent sk-test/0123456***"),
+        std::string("you sent ***/0123456789abcdef+XYZ, and 0123456789abcd"),
+        std::string("***ydGVzdC8wMTIzNDU2Nzg5YWJjZGVmK1hZWg=="),
+        // base64 of "Bearer " + key, and of the key alone.
+        std::string("QmVhcmVyIHNrLXRlc3QvMDEyMzQ1Njc4OWFiY2RlZitYWVo="),
+        std::string("c2stdGVzdC8wMTIzNDU2Nzg5YWJjZGVmK1hZWg==")}) {
     const std::string shown = secret.redact(text);
     EXPECT_NE(shown.find("[key]"), std::string::npos) << shown;
     EXPECT_EQ(shown.find("0123456"), std::string::npos) << shown;
@@ -53,6 +56,9 @@ TEST(Secret, AFileThatOthersMayReadIsRefused) {
   ASSERT_TRUE(write_file(file, std::string(kKey) + "\nsecond line\n").ok());
   std::filesystem::permissions(file, std::filesystem::perms(0644));
   EXPECT_FALSE(Secret::load({"file:" + file.string()}).ok());
+  const auto no_file = Secret::load({"file:" + folder->string()});
+  ASSERT_FALSE(no_file.ok());
+  EXPECT_EQ(no_file.error().text().find("chmod"), std::string::npos) << no_file.error().text();
   std::filesystem::permissions(file, std::filesystem::perms(0600));
   EXPECT_EQ(Secret::load({"file:" + file.string()})->reveal(), kKey);
   std::filesystem::remove_all(*folder);

@@ -1,7 +1,7 @@
 # A campaign that a misbehaving endpoint drives ends with the right winner, exact token totals and no key on disk; the
 # record of its replies drives another one, offline, to the same decisions.
 source "$(dirname "$0")/../e2e/lib.sh"
-export EXPECTED_KEY=sk-e2e-0123456789abcdefghij XDG_CACHE_HOME=$work/cache no_proxy=127.0.0.1
+export EXPECTED_KEY=sk-e2e-0123456789abcdefghij XDG_CACHE_HOME=$work/cache http_proxy=http://127.0.0.1:9 # no proxy is there, and none is asked
 # A baseline that is certainly slower than a vectorised kernel: who wins is no matter of noise.
 cp -r "$SOURCE/problems/softmax" softmax
 cp softmax/known_good/double_three_pass.cpp softmax/baselines/vectorised.cpp

@@ -2,7 +2,7 @@
 # off, a limit, and token totals that are exact. Then the same endpoint words answers of `kbeam ask`; a server that nobody
 # vouches for is told nothing.
 source "$(dirname "$0")/../e2e/lib.sh"
-export EXPECTED_KEY=sk-e2e-0123456789abcdefghij no_proxy=127.0.0.1,localhost
+export EXPECTED_KEY=sk-e2e-0123456789abcdefghij https_proxy=http://127.0.0.1:9
 authority() { # NAME: NAME.pem and NAME.key
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$1" \
     -keyout "$1.key" -out "$1.pem" 2>openssl.err || fail "$(cat openssl.err)"
