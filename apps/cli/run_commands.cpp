@@ -197,6 +197,20 @@ int say(const Options& options, const Json& json, const std::string& text) {
   return kDone;
 }
 
+// The campaign looks again when it takes the submission; whoever submits hears of it now.
+Result<void> check_submission(const std::filesystem::path& run, const std::string& file,
+                              const Submission& submission) {
+  ASSIGN_OR_RETURN(const auto archive, Archive::open_read_only(run / "archive.sqlite"));
+  std::string why = mistakes_in(submission, archive->config().target);
+  ASSIGN_OR_RETURN(const bool dropped, is_dropped(*archive, run, submission.idea.family));
+  if (dropped)
+    why += fmt::format("{0}family {1} was dropped; `kbeam protect {1}` brings it back",
+                       why.empty() ? "" : "; ", submission.idea.family);
+  if (why.empty()) return {};
+  return Error{ErrorCode::bad_input, "submit " + file + " to run " + run.filename().string(), why,
+               "correct it and submit it again; docs/candidate.md says what a candidate is"};
+}
+
 }  // namespace
 
 int status_command(const Options& options) {
@@ -250,6 +264,7 @@ int submit_command(const Options& options) {
     submission.idea.id =
         sha256_hex(submission.idea.family + "\n" + submission.idea.text + "\n" + source)
             .substr(0, 12);
+    RETURN_IF_ERROR(check_submission(run, options.get("FILE"), submission));
     RETURN_IF_ERROR(Inbox(run).drop_submission(submission));
     return Json{{"run_id", run.filename().string()},
                 {"idea_id", submission.idea.id},

@@ -18,7 +18,9 @@
 #include "base/spelling.h"
 #include "loop/answers.h"
 #include "loop/inbox.h"
+#include "loop/steering.h"
 #include "model/json_forms.h"
+#include "model/plain_text.h"
 
 namespace kbeam::cli {
 namespace {
@@ -26,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostTextBytes = 2000;  // a sentence or two for a prompt, not a document
+constexpr std::size_t kMostNameBytes = 80;
 constexpr int kShownMessages = 5;
 
 int say(const Options& options, const Json& json, const std::string& text) {
@@ -138,9 +141,23 @@ Result<void> add_fork(const Archive& archive, Json& status) {
 
 std::string speaker() {
   if (const char* named = std::getenv("KBEAM_AS"); named != nullptr && *named != '\0')
-    return std::string(named).substr(0, 80);
+    return one_line(std::string(named).substr(0, kMostNameBytes));
   const passwd* const user = ::getpwuid(::getuid());
   return user == nullptr ? fmt::format("user {}", ::getuid()) : std::string(user->pw_name);
+}
+
+Result<bool> is_dropped(const Archive& archive, const fs::path& run_folder,
+                        const std::string& family) {
+  SteeringState said;
+  ASSIGN_OR_RETURN(const std::vector<Event> events, archive.events_of("steering"));
+  for (const Event& event : events) {
+    ASSIGN_OR_RETURN(const Json body, parse_json(event.body, "a steering event"));
+    ASSIGN_OR_RETURN(SteeringMessage message, steering_message_from_json(body));
+    said.taken.push_back(std::move(message));
+  }
+  for (const Inbox::WaitingMessage& waiting : Inbox(run_folder).messages())
+    if (waiting.message.ok()) said.taken.push_back(*waiting.message);
+  return said.has_dropped(family);
 }
 
 bool is_live(const fs::path& run_folder) {

@@ -15,6 +15,10 @@ namespace kbeam::cli {
 // KBEAM_AS, else the name of the user.
 std::string speaker();
 
+// Whether the family was dropped and not protected since, in the archive or by what still waits.
+Result<bool> is_dropped(const Archive& archive, const std::filesystem::path& run_folder,
+                        const std::string& family);
+
 // A process has this run open for writing.
 bool is_live(const std::filesystem::path& run_folder);
 

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "model/plain_text.h"
+
 namespace kbeam::cli {
 namespace {
 
@@ -78,7 +80,7 @@ TerminalProgress::~TerminalProgress() {
 
 void TerminalProgress::print_line(std::string_view line) {
   erase();
-  fmt::print(stream_, "{}\n", line);
+  fmt::print(stream_, "{}\n", one_line(line));  // it may quote a compiler, a model, an agent
   std::fflush(stream_);
 }
 
@@ -94,7 +96,7 @@ void TerminalProgress::event(std::string_view line) {
 }
 
 void TerminalProgress::attempt(std::string_view line) {
-  last_attempt_ = line;
+  last_attempt_ = one_line(line);
   draw();
 }
 

@@ -9,7 +9,10 @@
 #include "base/entropy.h"
 #include "base/files.h"
 #include "base/foreign_json.h"
+#include "build/source_scan.h"
+#include "loop/target_tools.h"
 #include "model/json_forms.h"
+#include "model/plain_text.h"
 
 namespace kbeam {
 namespace fs = std::filesystem;
@@ -61,9 +64,9 @@ Result<SteeringMessage> steering_message_from_json(const Json& json) {
   try {
     SteeringMessage message;
     message.id = json.at("id").get<std::string>();
-    message.text = json.at("text").get<std::string>();
+    message.text = one_line(json.at("text").get<std::string>());
     message.family = json.at("family").get<std::string>();
-    message.who = json.at("who").get<std::string>();
+    message.who = one_line(json.at("who").get<std::string>());
     message.asked_unix_ms = json.at("asked_unix_ms").get<std::int64_t>();
     const std::string word = json.at("action").get<std::string>();
     for (const SteeringAction action :
@@ -77,6 +80,40 @@ Result<SteeringMessage> steering_message_from_json(const Json& json) {
   } catch (const Json::exception& trouble) {
     return refuse(trouble.what());
   }
+}
+
+std::string mistake_in_source(const std::string& source, const std::string& name,
+                              const std::string& target) {
+  constexpr std::size_t kMostSourceBytes = 512 * 1024;
+  constexpr std::size_t kMostNameBytes = 80;
+  if (source.empty()) return "the source is empty";
+  if (source.size() > kMostSourceBytes)
+    return fmt::format("the source has {} bytes, more than {}", source.size(), kMostSourceBytes);
+  if (name.size() > kMostNameBytes || name.find('/') != std::string::npos || name != one_line(name))
+    return "the source has no plain file name";
+  if (target_of_file(name) != target) return name + " is not for target " + target;
+  const SourceKnobs scanned = scan_knobs(source);
+  return scanned.mistakes.empty() ? std::string() : scanned.mistakes.front();
+}
+
+std::string mistakes_in(const Submission& submission, const std::string& target) {
+  constexpr std::size_t kMostIdeaBytes = 2000;
+  std::string mistakes;
+  const auto add = [&](const std::string& one) {
+    mistakes += (mistakes.empty() ? "" : "; ") + one;
+  };
+  const std::string& text = submission.idea.text;
+  if (text.empty() || text.size() > kMostIdeaBytes || text != one_line(text))
+    add(fmt::format("its idea is no line of 1 to {} bytes", kMostIdeaBytes));
+  if (!is_plain_name(submission.idea.family))
+    add("its family has no plain name: up to 64 letters, digits, _ - .");
+  if (const std::string mistake =
+          mistake_in_source(submission.source, submission.source_name, target);
+      !mistake.empty())
+    add(mistake);
+  else if (submission.source.find("kbeam/candidate.h") == std::string::npos)
+    add("the file does not include <kbeam/candidate.h>: it is no candidate");
+  return mistakes;
 }
 
 namespace {

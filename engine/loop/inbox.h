@@ -38,6 +38,13 @@ struct SteeringMessage {
 Json to_json(const SteeringMessage& message);
 Result<SteeringMessage> steering_message_from_json(const Json& json);
 
+// What is wrong with a submission to a campaign for `target`, all of it; empty: nothing. The inbox
+// is a folder: what lies there is held to this again when it is taken.
+std::string mistakes_in(const Submission& submission, const std::string& target);
+// What is wrong with a source whatever a compiler says of it; empty: nothing.
+std::string mistake_in_source(const std::string& source, const std::string& name,
+                              const std::string& target);
+
 class Inbox {
  public:
   explicit Inbox(std::filesystem::path run_folder) : folder_(run_folder / "inbox") {}

@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "build/source_scan.h"
 #include "loop/campaign_search.h"
-#include "loop/target_tools.h"
 #include "model/json_forms.h"
 
 namespace kbeam {
@@ -22,8 +21,6 @@ namespace {
 constexpr int kBacklog = 2 * kBuildsAhead;
 // After so many evaluations a source that was not judged will not be: its knobs allow no setting.
 constexpr int kPatience = 30;
-constexpr std::size_t kMostSourceBytes = 512 * 1024;
-constexpr std::size_t kMostNameBytes = 80;
 
 std::string content_id(const Idea& idea) {
   Hasher hasher;
@@ -71,20 +68,6 @@ double mean_gain(const std::map<std::string, double>& speedup,
 }
 
 }  // namespace
-
-std::string mistake_in(const Delivery& delivery, const std::string& target) {
-  if (delivery.source.empty()) return "the source is empty";
-  if (delivery.source.size() > kMostSourceBytes)
-    return fmt::format("the source has {} bytes, more than {}", delivery.source.size(),
-                       kMostSourceBytes);
-  if (delivery.source_name.size() > kMostNameBytes ||
-      delivery.source_name.find('/') != std::string::npos)
-    return "the source has no plain file name";
-  if (target_of_file(delivery.source_name) != target)
-    return delivery.source_name + " is not for target " + target;
-  const SourceKnobs scanned = scan_knobs(delivery.source);
-  return scanned.mistakes.empty() ? std::string() : scanned.mistakes.front();
-}
 
 ProposalPump::ProposalPump(std::vector<std::unique_ptr<Proposer>> proposers, const Budget& budget,
                            std::string target)
@@ -247,7 +230,8 @@ Result<void> ProposalPump::delivery(CampaignLog& log, const Hooks& hooks, std::s
             {"why_not", ""}};
   const std::string key = normalised_source(delivery.source);
   const bool known = sources_.contains(key) || foreign_sources_.contains(key);
-  const std::string mistake = known ? std::string() : mistake_in(delivery, target_);
+  const std::string mistake =
+      known ? std::string() : mistake_in_source(delivery.source, delivery.source_name, target_);
   ++totals_.delivered;
   if (known || !mistake.empty()) {
     body["why_not"] = known ? "the campaign has this source" : mistake;

@@ -99,7 +99,4 @@ class ProposalPump {
   int evaluations_ = 0;
 };
 
-// What is wrong with a source whatever a compiler says of it; empty: nothing.
-std::string mistake_in(const Delivery& delivery, const std::string& target);
-
 }  // namespace kbeam

@@ -56,8 +56,8 @@ Result<void> take_messages(const Listener& listener) {
 
 std::string why_refused(const Listener& listener, const Result<Submission>& submission) {
   if (!submission.ok()) return submission.error().text();
-  if (target_of_file(submission->source_name) != listener.target)
-    return "this run is for target " + listener.target;
+  if (std::string mistakes = mistakes_in(*submission, listener.target); !mistakes.empty())
+    return mistakes;
   if (listener.state.has_dropped(submission->idea.family))
     return fmt::format("family {0} was dropped; `kbeam protect {0}` brings it back",
                        submission->idea.family);
@@ -69,6 +69,8 @@ Result<void> take_submissions(const Listener& listener) {
     const std::string name = waiting.submission.ok() ? waiting.submission->source_name
                                                      : waiting.file.filename().string();
     if (const std::string why = why_refused(listener, waiting.submission); !why.empty()) {
+      // Whoever submitted it may have no eye on this terminal.
+      RETURN_IF_ERROR(listener.log.archive().append_decision({"submission refused", name, why}));
       listener.progress.event("refused the submission " + name + ": " + why);
     } else {
       RETURN_IF_ERROR(listener.log.archive().append_idea(waiting.submission->idea));

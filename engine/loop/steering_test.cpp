@@ -153,7 +153,8 @@ TEST_F(SteeringTest, ASubmissionToADroppedFamilyIsRefused) {
   Submission submission;
   submission.idea.id = "mine";
   submission.idea.family = "simd";
-  submission.source = "// another";
+  submission.idea.text = "a line";
+  submission.source = "// #include <kbeam/candidate.h>";
   submission.source_name = "mine.cpp";
   ASSERT_TRUE(inbox_.drop_submission(submission).ok());
   ASSERT_TRUE(take_inbox(listener()).ok());
@@ -164,6 +165,7 @@ TEST_F(SteeringTest, ASubmissionToADroppedFamilyIsRefused) {
   ASSERT_TRUE(inbox_.drop_submission(submission).ok());
   ASSERT_TRUE(take_inbox(listener()).ok());
   EXPECT_EQ(count("submission"), 1);
+  EXPECT_EQ(log_->archive().decisions()->back().what, "submission refused");
   EXPECT_TRUE(inbox_.waiting().empty());
 }
 

@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <condition_variable>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,9 @@
 #include "base/private_folder.h"
 #include "base/process.h"
 #include "model/json_forms.h"
+#include "model/plain_text.h"
 #include "propose/agent_workspace.h"
+#include "propose/secret.h"
 
 namespace kbeam {
 namespace {
@@ -26,8 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostLog = 64 << 10;
 constexpr std::size_t kMostIdeaBytes = 2000;
-constexpr std::size_t kMostNameBytes = 64;
-constexpr int kMostFailures = 3;  // sessions in a row that brought nothing
+constexpr int kMostFailures = 3;  // sessions in a row that brought nothing new
 constexpr double kFirstRest_s = 10;
 
 // What a request costs of the rate.
@@ -36,13 +37,6 @@ double points_of(const std::string& command) {
   if (command == "check") return 3;
   if (command == "submit" || command == "profile") return 2;
   return 1;
-}
-
-bool is_plain(const std::string& name) {
-  return !name.empty() && name.size() <= kMostNameBytes && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
-         });
 }
 
 std::string value_of(const AgentRequest& request, const std::string& option) {
@@ -58,6 +52,7 @@ class AgentProposer final : public Proposer {
         tools_(std::move(tools)),
         bell_(bell),
         limit_(*tools_.clock, settings_.points_per_minute, settings_.points_per_minute),
+        granted_(granted_secrets(settings_.access)),
         thread_([this] { work(); }) {}
 
   ~AgentProposer() override {
@@ -111,7 +106,16 @@ class AgentProposer final : public Proposer {
     failures_ = kMostFailures;  // a session costs nothing that a budget could come to have again
   }
 
-  void tell(const Judgement&) override {}  // the next session's attempts_log.md has it
+  // What became of a source stands in the next session's attempts_log.md. One that the campaign
+  // has already is none: an agent that repeats itself is not asked for ever.
+  void tell(const Judgement& judgement) override {
+    const std::lock_guard guard(mutex_);
+    if (!judgement.first || !judgement.duplicate ||
+        !judgement.delivery_id.starts_with(session_id_ + "/"))
+      return;
+    ++known_;
+    if (!running_) note_end();
+  }
 
  private:
   std::string request_id(const ProposalAsk& ask) const {
@@ -135,21 +139,28 @@ class AgentProposer final : public Proposer {
         changed_.wait(lock, [this] { return closing_ || running_.has_value(); });
         if (closing_) return;
         ask = *running_;
-        delivered_ = 0;
+        delivered_ = known_ = 0;
+        failures_before_ = failures_;
+        session_id_ = request_id(ask);
       }
       ReplyRecord reply = run_session(ask);
       {
         const std::lock_guard guard(mutex_);
-        const bool failed = delivered_ == 0 && reply.outcome != ReplyOutcome::cancelled;
-        failures_ = failed ? failures_ + 1 : 0;
-        if (failed)
-          rests_until_ns_ = tools_.clock->monotonic_ns() +
-                            static_cast<std::int64_t>(kFirstRest_s * 1e9) * (1 << failures_);
+        if (reply.outcome != ReplyOutcome::cancelled) note_end();
         news_.emplace_back(std::move(reply));
         running_.reset();
       }
       bell_.ring();
     }
+  }
+
+  // Of a session, with the lock held; again when more of what it brought turns out to be known.
+  void note_end() {
+    const bool failed = delivered_ == known_;
+    failures_ = failed ? failures_before_ + 1 : 0;
+    if (failed)
+      rests_until_ns_ = tools_.clock->monotonic_ns() +
+                        static_cast<std::int64_t>(kFirstRest_s * 1e9) * (1 << failures_);
   }
 
   ReplyRecord run_session(const ProposalAsk& ask) {
@@ -162,7 +173,7 @@ class AgentProposer final : public Proposer {
       reply.detail = ended.error().text();
       return reply;
     }
-    reply.text = ended->output;
+    reply.text = without_secrets(ended->output);
     const std::lock_guard guard(mutex_);
     if (closing_) {
       reply.outcome = ReplyOutcome::cancelled;
@@ -228,22 +239,40 @@ class AgentProposer final : public Proposer {
     return tools_.run(request, cancelled);
   }
 
+  // What is granted through the environment may be a key, and everything below is recorded.
+  static std::vector<Secret> granted_secrets(const AgentAccess& access) {
+    constexpr std::size_t kLeastKey = 8;  // shorter ones are words of any text
+    std::vector<Secret> secrets;
+    for (const std::string& name : access.environment)
+      if (const char* value = std::getenv(name.c_str());
+          value != nullptr && std::strlen(value) >= kLeastKey)
+        secrets.emplace_back(value);
+    return secrets;
+  }
+  std::string without_secrets(std::string text) const {
+    for (const Secret& secret : granted_) text = secret.redact(std::move(text));
+    return text;
+  }
+
   AgentReply submit(const AgentRequest& request, const std::string& request_id) {
     Delivery delivery;
     delivery.request_id = request_id;
     delivery.model = settings_.name;
-    delivery.idea.text = value_of(request, "--idea");
-    delivery.idea.family = value_of(request, "--family");
+    delivery.idea.text = without_secrets(value_of(request, "--idea"));
+    delivery.idea.family = without_secrets(value_of(request, "--family"));
     delivery.idea.category = "agent";
     delivery.idea.source = settings_.name;
-    delivery.source = request.source;
-    delivery.source_name = request.file_name;
+    delivery.source = without_secrets(request.source);
+    delivery.source_name = without_secrets(request.file_name);
     if (delivery.idea.family.empty()) delivery.idea.family = "agent";
-    if (delivery.idea.text.empty() || delivery.idea.text.size() > kMostIdeaBytes)
+    const std::string& idea = delivery.idea.text;
+    if (idea.empty() || idea.size() > kMostIdeaBytes || idea != one_line(idea))
       return {2, "", "kbeam: --idea is one sentence on what should be faster and why\n"};
-    if (!is_plain(delivery.idea.family) || !is_plain(delivery.source_name))
+    if (!is_plain_name(delivery.idea.family) || !is_plain_name(delivery.source_name))
       return {2, "", "kbeam: families and files have plain names: letters, digits, _ - .\n"};
     if (delivery.source.empty()) return {2, "", "kbeam: the source is empty\n"};
+    if (delivery.source.find("kbeam/candidate.h") == std::string::npos)
+      return {2, "", "kbeam: the file does not include <kbeam/candidate.h>: it is no candidate\n"};
     const std::string family = delivery.idea.family;
     {
       const std::lock_guard guard(mutex_);
@@ -270,9 +299,13 @@ class AgentProposer final : public Proposer {
   std::optional<ProposalAsk> running_;
   bool closing_ = false;
   int failures_ = 0;
+  int failures_before_ = 0;  // the session
+  std::string session_id_;   // the latest
   std::int64_t rests_until_ns_ = 0;
   int delivered_ = 0;  // in this session
+  int known_ = 0;      // of these
   PointLimit limit_;
+  std::vector<Secret> granted_;
   std::thread thread_;
 };
 

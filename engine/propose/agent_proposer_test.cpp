@@ -17,6 +17,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+const std::string kCode = "// #include <kbeam/candidate.h>";
+
 // An agent without the kbeam program: it speaks to the socket by itself.
 std::string speak(const std::string& command, const std::string& idea, const std::string& source) {
   return "/usr/bin/python3 -c '\nimport json, os, socket\ns = socket.socket(socket.AF_UNIX)\n"
@@ -98,7 +100,7 @@ class AgentProposerTest : public testing::Test {
 };
 
 TEST_F(AgentProposerTest, WhatIsSubmittedIsProposedUnderItsName) {
-  const auto agent = make(speak("submit", "wider vectors", "// code"));
+  const auto agent = make(speak("submit", "wider vectors", kCode));
   EXPECT_EQ(agent->state(), ProposerState::ready);
   const Session session = run(*agent);
   EXPECT_EQ(session.request.step, "session");
@@ -110,11 +112,25 @@ TEST_F(AgentProposerTest, WhatIsSubmittedIsProposedUnderItsName) {
   EXPECT_EQ(delivery.idea.source, "agent:test");
   EXPECT_EQ(delivery.idea.family, "wide");
   EXPECT_EQ(delivery.idea.text, "wider vectors");
-  EXPECT_EQ(delivery.source, "// code");
+  EXPECT_EQ(delivery.source, kCode);
   EXPECT_EQ(delivery.source_name, "mine.cpp");
   EXPECT_EQ(session.reply.outcome, ReplyOutcome::delivered) << session.reply.detail;
   EXPECT_THAT(session.reply.text, HasSubstr("submitted as agent:test#1/1"));
   EXPECT_EQ(agent->state(), ProposerState::ready);
+}
+
+TEST_F(AgentProposerTest, AGrantedKeyIsNotRecorded) {
+  ::setenv("KBEAM_TEST_AGENT_KEY", "ak-0123456789abcdef", 1);
+  settings_.access.environment = {"KBEAM_TEST_AGENT_KEY"};
+  const auto agent =
+      make("echo my key is $KBEAM_TEST_AGENT_KEY; " +
+           speak("submit", "use ak-0123456789abcdef", kCode + " ak-0123456789abcdef"));
+  const Session session = run(*agent);
+  ::unsetenv("KBEAM_TEST_AGENT_KEY");
+  EXPECT_THAT(session.reply.text, HasSubstr("my key is [key]"));
+  ASSERT_EQ(session.deliveries.size(), 1u);
+  EXPECT_EQ(session.deliveries.front().idea.text, "use [key]");
+  EXPECT_EQ(session.deliveries.front().source, kCode + " [key]");
 }
 
 TEST_F(AgentProposerTest, ItsWorkspaceHoldsWhatAProposerMayKnow) {
@@ -155,7 +171,7 @@ TEST_F(AgentProposerTest, RequestsAreLimitedInTheirRateAndSubmissionsInTheirNumb
   settings_.points_per_minute = 10;
   settings_.submissions = 2;
   std::string script;
-  for (int i = 0; i < 3; ++i) script += speak("submit", "idea", "// " + std::to_string(i));
+  for (int i = 0; i < 3; ++i) script += speak("submit", "idea", kCode + std::to_string(i));
   for (int i = 0; i < 5; ++i) script += speak("check", "", "");
   const auto agent = make(script);
   const Session session = run(*agent);
@@ -167,10 +183,13 @@ TEST_F(AgentProposerTest, RequestsAreLimitedInTheirRateAndSubmissionsInTheirNumb
 }
 
 TEST_F(AgentProposerTest, ASubmissionThatIsNoneIsRefused) {
-  const auto agent = make(speak("submit", "", "// code") + speak("submit", "idea", ""));
+  const auto agent =
+      make(speak("submit", "", kCode) + speak("submit", "idea", "") +
+           speak("submit", "two\\nlines", kCode) + speak("submit", "idea", "root:x:0:0"));
   const Session session = run(*agent);
   EXPECT_TRUE(session.deliveries.empty());
-  EXPECT_THAT(session.reply.text, AllOf(HasSubstr("--idea is"), HasSubstr("the source is empty")));
+  EXPECT_THAT(session.reply.text, AllOf(HasSubstr("--idea is"), HasSubstr("the source is empty"),
+                                        HasSubstr("it is no candidate")));
 }
 
 TEST_F(AgentProposerTest, TheEndOfTheCampaignEndsItsSession) {
@@ -190,6 +209,27 @@ TEST_F(AgentProposerTest, OneThatNeverBringsAnythingIsLeftAlone) {
     EXPECT_NE(agent->state(), ProposerState::ready);
   }
   EXPECT_EQ(agent->state(), ProposerState::finished);
+}
+
+TEST_F(AgentProposerTest, OneThatBringsWhatIsKnownForEverIsLeftAloneToo) {
+  const auto agent = make(speak("submit", "once", kCode) + speak("submit", "twice", kCode));
+  for (int number = 1; number <= 3; ++number) {
+    const Session session = run(*agent, number);
+    EXPECT_NE(agent->state(), ProposerState::finished) << "nobody said yet that they are known";
+    for (const Delivery& delivery : session.deliveries)
+      agent->tell({.delivery_id = delivery.id, .first = true, .duplicate = true});
+    EXPECT_NE(agent->state(), ProposerState::ready);
+  }
+  EXPECT_EQ(agent->state(), ProposerState::finished);
+}
+
+TEST_F(AgentProposerTest, OneNewSourceMakesUpForThoseThatAreKnown) {
+  const auto agent = make(speak("submit", "old", kCode) + speak("submit", "new", kCode + "2"));
+  for (int number = 1; number <= 4; ++number) {
+    const Session session = run(*agent, number);
+    agent->tell({.delivery_id = session.deliveries.at(0).id, .first = true, .duplicate = true});
+    EXPECT_EQ(agent->state(), ProposerState::ready);
+  }
 }
 
 TEST_F(AgentProposerTest, SettingsSurviveTheArchive) {

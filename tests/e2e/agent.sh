@@ -47,7 +47,7 @@ cat >rogue.sh <<END
 seen() { cat "\$@" >/dev/null 2>&1 && echo seen || echo unseen; }
 found="oracle \$(seen $SOURCE/problems/template/problem.cpp) archive \$(seen $work/runs/*/archive.sqlite) self \$(seen $work/rogue.sh)"
 kbeam run template && found="\$found ran"
-echo '// nothing' >nothing.cpp
+echo '#include <kbeam/candidate.h>' >nothing.cpp
 kbeam check nothing.cpp --seed 3 && found="\$found chose"
 kbeam submit nothing.cpp --idea "\$found" --family rogue
 head -c 5000000 /dev/zero | tr '\\0' x
