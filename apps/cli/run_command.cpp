@@ -21,6 +21,7 @@
 #include "loop/goal.h"
 #include "loop/pace.h"
 #include "loop/research_loop.h"
+#include "loop/run_usage.h"
 #include "model/json_forms.h"
 
 namespace kbeam::cli {
@@ -200,6 +201,8 @@ int resume_command(const Options& options) {
     ASSIGN_OR_RETURN(const auto archive,
                      Archive::open_read_only(resumed.run_folder / "archive.sqlite"));
     resumed.config = archive->config();
+    ASSIGN_OR_RETURN(const RunUsage usage, run_usage_of(*archive));
+    resumed.config.budget = usage.limits;  // an earlier resume may have raised them
     resumed.grade = resumed.config.grade;
     ASSIGN_OR_RETURN(resumed.home, find_home());
     ASSIGN_OR_RETURN(resumed.problem, problem_of_run(resumed.config, options, resumed.home));

@@ -17,6 +17,7 @@
 #include "loop/contributions.h"
 #include "loop/inbox.h"
 #include "loop/research_loop.h"
+#include "loop/run_usage.h"
 #include "loop/summary.h"
 #include "model/json_forms.h"
 #include "report/publish.h"
@@ -70,44 +71,35 @@ std::string describe_state(const Json& status) {
 }
 
 // The running total of every budget.
-Result<void> add_budgets(const Archive& archive, const std::optional<Json>& observation,
-                         Json& status) {
-  const Budget limits = archive.config().budget;
-  int screened = observation ? observation->value("screened", -1) : 0;
-  if (screened < 0) {  // of a run that did not write it down
-    ASSIGN_OR_RETURN(const std::vector<Event> observations, archive.events_of("observation"));
-    screened = static_cast<int>(observations.size());
-  }
+void add_budgets(const RunUsage& usage, Json& status) {
   const Json& models = status["contributions"]["total"];
-  const BudgetUse use{.wall_s = status["used_s"].get<double>(),
-                      .evaluations = screened,
-                      .device_s = observation ? observation->value("device_s", 0.0) : 0.0,
+  const BudgetUse use{.wall_s = usage.used.used_s,
+                      .evaluations = usage.used.screened,
+                      .device_s = usage.used.device_s,
                       .tokens = models.value("tokens_in", std::int64_t{0}) +
                                 models.value("tokens_out", std::int64_t{0}),
                       .money = models.value("money", 0.0)};
+  const Budget& limits = usage.limits;
   status["device_s"] = use.device_s;
   status["budget_device_s"] = limits.device_s;
   status["budget_evaluations"] = limits.evaluations;
+  status["budget_tokens"] = limits.tokens;
+  status["budget_money"] = limits.money;
   status["budgets"] = budget_totals(use, limits);
-  return {};
 }
 
 // The state of a run from a few events: it must answer at once however long the run is.
 Result<Json> read_status(const OpenRun& run) {
   const CampaignConfig config = run.archive->config();
-  Json status{{"run_id", config.run_id},
-              {"problem", config.problem_name},
-              {"folder", run.folder.string()},
-              {"budget_s", config.budget.wall_s},
-              {"goal", config.goal}};
-  ASSIGN_OR_RETURN(const int evaluations, run.archive->count_evaluations());
-  status["evaluations"] = evaluations;
-  ASSIGN_OR_RETURN(const std::optional<Json> observation, run.archive->last_event("observation"));
-  status["used_s"] = observation ? observation->at("used_s") : Json(0.0);
-  const double used_s = status["used_s"].get<double>();
-  status["engine_overhead_fraction"] =
-      used_s > 0 ? Json(1 - observation->at("busy_s").get<double>() / used_s) : Json();
-  status["evaluations_per_minute"] = used_s > 0 ? Json(60 * evaluations / used_s) : Json();
+  ASSIGN_OR_RETURN(const RunUsage usage, run_usage_of(*run.archive));
+  const Used& used = usage.used;
+  Json status{{"run_id", config.run_id},       {"problem", config.problem_name},
+              {"folder", run.folder.string()}, {"budget_s", usage.limits.wall_s},
+              {"goal", config.goal},           {"evaluations", used.screened},
+              {"used_s", used.used_s}};
+  const bool began = used.used_s > 0;
+  status["engine_overhead_fraction"] = began ? Json(1 - used.busy_s / used.used_s) : Json();
+  status["evaluations_per_minute"] = began ? Json(60 * used.screened / used.used_s) : Json();
   ASSIGN_OR_RETURN(const std::optional<Json> ended, run.archive->last_event("stop"));
   RETURN_IF_ERROR(add_state(run, status, ended));
   ASSIGN_OR_RETURN(const std::optional<Json> families, run.archive->last_event("families"));
@@ -121,9 +113,7 @@ Result<Json> read_status(const OpenRun& run) {
   status["champions"] = Json::array();
   for (auto& [name, champion] : champions) status["champions"].push_back(std::move(champion));
   ASSIGN_OR_RETURN(status["contributions"], who_did_what(*run.archive));
-  status["budget_tokens"] = config.budget.tokens;
-  status["budget_money"] = config.budget.money;
-  RETURN_IF_ERROR(add_budgets(*run.archive, observation, status));
+  add_budgets(usage, status);
   status["winner"] = ended ? ended->at("winner") : Json();
   status["quarantined_devices"] = Json::array();
   if (config.target == "cuda")

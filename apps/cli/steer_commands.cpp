@@ -18,6 +18,7 @@
 #include "base/spelling.h"
 #include "loop/answers.h"
 #include "loop/inbox.h"
+#include "loop/run_usage.h"
 #include "loop/steering.h"
 #include "model/json_forms.h"
 #include "model/plain_text.h"
@@ -91,20 +92,19 @@ Result<Json> fork_run(const Options& options) {
   ASSIGN_OR_RETURN(const fs::path parent, find_run(options));
   ForkRequest request{
       .parent = parent / "archive.sqlite", .file = {}, .config = {}, .who = speaker()};
-  int evaluations = 0;
-  double used_s = 0;
+  Used used;
   {
     ASSIGN_OR_RETURN(const auto archive, Archive::open_read_only(request.parent));
     request.config = archive->config();
-    ASSIGN_OR_RETURN(evaluations, archive->count_evaluations());
-    ASSIGN_OR_RETURN(const auto observation, archive->last_event("observation"));
-    if (observation) used_s = observation->at("used_s").get<double>();
+    ASSIGN_OR_RETURN(const RunUsage usage, run_usage_of(*archive));
+    request.config.budget = usage.limits;
+    used = usage.used;
   }
   const std::string parent_id = request.config.run_id;
   request.config.run_id = make_run_id();
   if (options.has("--budget")) {
     ASSIGN_OR_RETURN(const double more_s, parse_duration(options.get("--budget"), "--budget"));
-    request.config.budget.wall_s = used_s + more_s;
+    request.config.budget.wall_s = used.used_s + more_s;
   }
   if (options.has("--evaluations")) {
     ASSIGN_OR_RETURN(request.config.budget.evaluations,
@@ -117,7 +117,7 @@ Result<Json> fork_run(const Options& options) {
   return Json{{"run_id", request.config.run_id},
               {"forked_from", parent_id},
               {"folder", folder.string()},
-              {"evaluations", evaluations}};
+              {"evaluations", used.screened}};
 }
 
 // Where it comes from, and whether anything has happened since.

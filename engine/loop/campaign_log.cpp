@@ -26,6 +26,13 @@ void note_object(const Json& artifact, const std::map<std::string, Candidate>& c
   history.objects_seen.emplace(object, known->first);
 }
 
+void note_used(const Json& body, History& history) {
+  const Used used = used_from_json(body);
+  history.used_s = used.used_s;
+  history.busy_s = used.busy_s;
+  history.device_s = used.device_s;
+}
+
 History::RecordedPromotion read_promotion(const Json& body) {
   History::RecordedPromotion recorded{.candidate_id = body.at("candidate_id").get<std::string>(),
                                       .evaluation_id = body.at("evaluation_id").get<std::string>(),
@@ -68,14 +75,15 @@ Result<void> CampaignLog::attempt(const BuiltCandidate& built, const Evaluation&
 }
 
 Result<void> CampaignLog::observation(const Observation& observation, const Used& used) {
-  return archive_->append_event("observation",
-                                {{"candidate_id", observation.candidate_id},
-                                 {"verdict", std::string(to_string(observation.verdict))},
-                                 {"speedup", observation.speedup},
-                                 {"screened", used.screened},
-                                 {"used_s", used.used_s},
-                                 {"busy_s", used.busy_s},
-                                 {"device_s", used.device_s}});
+  Json body{{"candidate_id", observation.candidate_id},
+            {"verdict", std::string(to_string(observation.verdict))},
+            {"speedup", observation.speedup}};
+  body.update(to_json(used));
+  return archive_->append_event("observation", body);
+}
+
+Result<void> CampaignLog::usage(const Used& used, const Budget& limits) {
+  return archive_->append_event(kUsageEvent, usage_event(used, limits));
 }
 
 Result<void> CampaignLog::confirmation(const Evaluation& evaluation) {
@@ -185,9 +193,7 @@ Result<History> CampaignLog::replay(Search& search,
         if (!verdict) return damaged("an observation", "unknown verdict");
         observation.verdict = *verdict;
         body.at("speedup").get_to(observation.speedup);
-        history.used_s = body.at("used_s").get<double>();
-        history.busy_s = body.at("busy_s").get<double>();
-        history.device_s = body.value("device_s", 0.0);
+        note_used(body, history);
         const auto known = candidates.find(observation.candidate_id);
         if (known == candidates.end())
           return damaged("an observation", "no candidate " + observation.candidate_id);
@@ -195,6 +201,8 @@ Result<History> CampaignLog::replay(Search& search,
         history.observations[observation.candidate_id] = observation;
         ++history.evaluations;
         if (blame_of(*verdict) == Blame::candidate) ++history.rejects[*verdict];
+      } else if (event.kind == kUsageEvent) {
+        note_used(body, history);
       } else if (event.kind == "champion") {
         ASSIGN_OR_RETURN(const Champion champion, champion_from_json(body));
         search.crown(champion);

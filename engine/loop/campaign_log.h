@@ -16,6 +16,7 @@
 #include "loop/baseline.h"
 #include "loop/inbox.h"
 #include "loop/promotion.h"
+#include "loop/run_usage.h"
 #include "loop/steering.h"
 #include "search/search.h"
 
@@ -53,14 +54,6 @@ struct History {
   std::vector<RecordedPromotion> promotions;  // with the champions of now
 };
 
-// What a campaign has used, all its lives together.
-struct Used {
-  int screened = 0;
-  double used_s = 0;
-  double busy_s = 0;    // with a build, a check or a measurement under way
-  double device_s = 0;  // in which the judge has the device
-};
-
 class CampaignLog {
  public:
   explicit CampaignLog(std::unique_ptr<Archive> archive) : archive_(std::move(archive)) {}
@@ -71,6 +64,8 @@ class CampaignLog {
   Result<void> attempt(const BuiltCandidate& built, const Evaluation& evaluation,
                        const std::string& decision, const std::string& why);
   Result<void> observation(const Observation& observation, const Used& used);
+  // Whenever time was used that no observation tells of, and when the limits have changed.
+  Result<void> usage(const Used& used, const Budget& limits);
   Result<void> confirmation(const Evaluation& evaluation);
   Result<void> crowned(const Champion& champion, const std::string& why);
   Result<void> refused(const std::string& case_name, const std::string& candidate_id,

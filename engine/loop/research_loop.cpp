@@ -98,10 +98,19 @@ class Campaign {
   bool asked_to_stop() const { return interrupted_ || inbox_.stop_waits(); }
   double used_s() const { return history_.used_s + meter_.wall_s() - paused_s_; }
   double device_used_s() const { return history_.device_s + device_meter_.busy_s(); }
-  BudgetUse use() const {
-    const ModelTotals& models = pump_->totals();
-    return {used_s(), history_.evaluations, device_used_s(), models.tokens(), models.usage.money};
+  Used used() const {
+    return {.screened = history_.evaluations,
+            .used_s = used_s(),
+            .busy_s = history_.busy_s + meter_.busy_s(),
+            .device_s = device_used_s()};
   }
+  BudgetUse use(const Used& used) const {
+    const ModelTotals& models = pump_->totals();
+    return {used.used_s, used.screened, used.device_s, models.tokens(), models.usage.money};
+  }
+  BudgetUse use() const { return use(used()); }
+  // Written down with whatever took the time, so that no life of the run forgets it.
+  Result<void> write_usage() { return log_->usage(used(), setup_.config.budget); }
   Result<void> listen();
   Listener listener() {
     return {inbox_, *log_, *search_, progress_, history_.steering, setup_.config.target};
@@ -278,6 +287,7 @@ Result<void> Campaign::establish_baseline() {
     ASSIGN_OR_RETURN(baseline_, measure_baseline(bench()));
     RETURN_IF_ERROR(log_->baseline(baseline_));
   }
+  RETURN_IF_ERROR(write_usage());
   for (const auto& [case_name, noise] : baseline_.noise)
     search_->set_delta(case_name, std::expm1(noise));
   reserve_.emplace(EndTerms{.budget = setup_.config.budget,
@@ -528,10 +538,9 @@ Result<void> Campaign::attempt(const BuiltCandidate& built) {
   // Together: a killed run has all of an attempt or nothing.
   const Result<void> kept = log_->archive().together([&]() -> Result<void> {
     RETURN_IF_ERROR(log_->attempt(built, evaluation, decision, why));
-    return log_->observation(observation, {.screened = history_.evaluations + 1,
-                                           .used_s = used_s(),
-                                           .busy_s = history_.busy_s + meter_.busy_s(),
-                                           .device_s = device_used_s()});
+    Used after = used();
+    ++after.screened;
+    return log_->observation(observation, after);
   });
   RETURN_IF_ERROR(kept);
   observations_[built.candidate.id] = observation;
@@ -606,6 +615,7 @@ Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case
   // Together: a killed run settles all cases of a confirmation or none.
   const Result<void> kept = log_->archive().together([&]() -> Result<void> {
     RETURN_IF_ERROR(log_->confirmation(evaluation));
+    RETURN_IF_ERROR(write_usage());
     for (const Settlement& one : settled)
       RETURN_IF_ERROR(one.crowned ? log_->crowned(one.champion, one.why)
                                   : log_->refused(one.champion.case_name, candidate.id, one.why));
@@ -760,6 +770,7 @@ Result<void> Campaign::record_promotion(const BuiltCandidate& built) {
                                                     promotion_->geomean.speedup, baseline_.name)
                                       : why_not));
     if (promotion_->all_cores) RETURN_IF_ERROR(log_->confirmation(*promotion_->all_cores));
+    RETURN_IF_ERROR(write_usage());
     return log_->promotion(*promotion_);
   });
 }
@@ -776,14 +787,19 @@ Result<CampaignOutcome> Campaign::conclude() {
   figures.search_s = history_.used_s + search_ended_s_ - search_began_s_;
   figures.screened_here = history_.evaluations - evaluations_before_;
   figures.screening_s = search_ended_s_ - search_began_s_ - reserve_->confirming_s();
-  figures.use = use();
+  const Used used_in_all = used();
+  figures.use = use(used_in_all);
   figures.limits = setup_.config.budget;
-  figures.overhead_fraction = 1 - (history_.busy_s + meter_.busy_s()) / figures.use.wall_s;
+  figures.overhead_fraction = 1 - used_in_all.busy_s / figures.use.wall_s;
   figures.stop_reason = stop_reason_;
   figures.run_folder = setup_.run_folder;
   CampaignOutcome outcome{stop_reason_, summarise_campaign(figures)};
   ASSIGN_OR_RETURN(outcome.summary["contributions"], who_did_what(log_->archive()));
-  RETURN_IF_ERROR(log_->ended(outcome.summary));
+  const Result<void> kept = log_->archive().together([&]() -> Result<void> {
+    RETURN_IF_ERROR(log_->usage(used_in_all, setup_.config.budget));
+    return log_->ended(outcome.summary);
+  });
+  RETURN_IF_ERROR(kept);
   ASSIGN_OR_RETURN(const ReportInput input, gather_report(log_->archive(), setup_.problem));
   RETURN_IF_ERROR(write_reports(input, setup_.run_folder));
   return outcome;

@@ -13,6 +13,7 @@ holds '0 < r["evaluations"] and 20 < r["device_s"] <= r["wall_s"]'
 holds 'r["device_s"] < 60 + 45'
 holds '{b["name"]: b["most"] for b in r["budgets"]} == {"wall time": 180, "evaluations": 100000, "device time": 60}'
 run=$(json 'r["run_id"]')
+budgets=$(json 'r["budgets"]')
 evaluations=$(json 'r["evaluations"]')
 used=$(json '[b["text"] for b in r["budgets"] if b["name"] == "device time"][0]')
 grep -q -- "- stopped: budget.*device; used: wall time .*device time $used" "runs/$run/attempts_log.md" || fail "the log does not say 'device time $used'"
@@ -21,8 +22,12 @@ expect 0 "$KBEAM" status
 says 'budgets: wall time [0-9]+ of 180 s, evaluations [0-9]+ of 100000, device time [0-9]+ of 60 s'
 expect 0 "$KBEAM" status --json
 holds "[b['used'] for b in r['budgets'] if b['name'] == 'evaluations'] == [$evaluations]" # screened, without confirmations
+holds "r['budgets'] == $budgets and r['evaluations'] == $evaluations" # as the run itself said at its end
 # What is used stays used.
 "$KBEAM" resume "$run" --json >out.txt 2>err.txt || [ $? -eq 1 ] || fail "$(cat err.txt)"
-holds 'r["stop_reason"] == "budget_device" and r["device_s"] > 20'
+holds "r['stop_reason'] == 'budget_device' and all(now['used'] >= before['used'] for now, before in zip(r['budgets'], $budgets))"
+budgets=$(json 'r["budgets"]')
+expect 0 "$KBEAM" status --json
+holds "r['budgets'] == $budgets"
 "$KBEAM" run softmax --budget 60s --evaluations 1 --seed 4 >out.txt 2>err.txt || [ $? -le 1 ] || fail "$(cat err.txt)"
 says "estimate, by run $run: an evaluation takes about .*; --budget has room for about [0-9]+; the 1 left of --evaluations take about"
