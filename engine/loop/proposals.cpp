@@ -52,8 +52,8 @@ void add_usage(Usage& sum, const Usage& more) {
 }
 
 // What an unfinished request has cost as far as anybody can say: its prompt.
-Usage prompt_only(const Usage& most) {
-  return {.tokens_in = most.tokens_in, .tokens_estimated = most.tokens_in};
+Usage prompt_only(std::int64_t tokens, double money) {
+  return {.tokens_in = tokens, .tokens_estimated = tokens, .money = money};
 }
 
 double mean_gain(const std::map<std::string, double>& speedup,
@@ -106,7 +106,8 @@ Result<void> ProposalPump::restore(CampaignLog& log) {
                      .step = body.value("step", ""),
                      .by_connection = true,
                      .detail = "kbeam ended while it was under way"};
-    lost.usage = prompt_only({.tokens_in = body.value("most_tokens_in", std::int64_t{0})});
+    lost.usage =
+        prompt_only(body.value("most_tokens_in", std::int64_t{0}), body.value("prompt_money", 0.0));
     RETURN_IF_ERROR(write_reply(log, body.value("proposer", ""), lost, Moment{}));
   }
   return {};
@@ -184,6 +185,7 @@ Result<void> ProposalPump::request(CampaignLog& log, std::size_t proposer,
                                                    {"most_tokens_in", record.most.tokens_in},
                                                    {"most_tokens_out", record.most.tokens_out},
                                                    {"most_money", record.most.money},
+                                                   {"prompt_money", record.prompt_money},
                                                    {"prompt", record.prompt}}));
   ++totals_.requests;
   open_[record.id] = {proposers_[proposer]->name(), record};
@@ -291,7 +293,7 @@ Result<void> ProposalPump::close(CampaignLog& log, const Moment& moment) {
                           .outcome = ReplyOutcome::cancelled,
                           .by_connection = true,
                           .detail = "the campaign ended first"};
-    cancelled.usage = prompt_only(open.record.most);
+    cancelled.usage = prompt_only(open.record.most.tokens_in, open.record.prompt_money);
     RETURN_IF_ERROR(write_reply(log, open.proposer, cancelled, moment));
   }
   proposers_.clear();

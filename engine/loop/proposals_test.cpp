@@ -65,7 +65,8 @@ class ProposalPumpTest : public ::testing::Test {
             .model = "small",
             .step = "ideas",
             .prompt = "a prompt",
-            .most = {.tokens_in = tokens / 2, .tokens_out = tokens / 2, .money = 0.5}};
+            .most = {.tokens_in = tokens / 2, .tokens_out = tokens / 2, .money = 0.5},
+            .prompt_money = 0.125};
   }
   ReplyRecord reply(const std::string& id) {
     ReplyRecord record{.request_id = id,
@@ -206,6 +207,7 @@ TEST_F(ProposalPumpTest, ARunThatGoesOnKnowsWhatWasSpentAndWhatWasLost) {
   EXPECT_EQ(pump_->totals().requests, 2);
   EXPECT_EQ(pump_->totals().usage.tokens_in, 30 + 50) << "the prompt of the lost one is counted";
   EXPECT_EQ(pump_->totals().usage.tokens_estimated, 50);
+  EXPECT_EQ(pump_->totals().usage.money, 0.25 + 0.125);
   EXPECT_EQ(events("model_reply").back()["outcome"], "lost");
   take();
   EXPECT_EQ(proposer_->asks.at(0).number, 5) << "numbers go on";
@@ -223,6 +225,7 @@ TEST_F(ProposalPumpTest, WhatIsUnderWayAtTheEndIsCancelledInTheRecord) {
   ASSERT_EQ(replies.size(), 2u);
   EXPECT_EQ(replies[0]["outcome"], "delivered");
   EXPECT_EQ(replies[1]["outcome"], "cancelled");
+  EXPECT_EQ(replies[1]["money"], 0.125) << "its prompt was read";
   EXPECT_TRUE(added_.empty());
 }
 

@@ -121,7 +121,9 @@ void LlmProposer::announce(Under under, const std::string& step, Prompt prompt) 
   record.prompt = prompt.text();
   record.most.tokens_in = estimate_tokens(record.prompt.size());
   record.most.tokens_out = setup_.options.reply_tokens;
-  record.most.money = price_of(record.model).money(record.most.tokens_in, record.most.tokens_out);
+  const ModelPrice& price = price_of(record.model);
+  record.most.money = price.money(record.most.tokens_in, record.most.tokens_out);
+  record.prompt_money = price.money(record.most.tokens_in, 0);
   under.request = {.id = record.id,
                    .model = record.model,
                    .prompt = std::move(prompt),

@@ -112,10 +112,11 @@ struct Usage {
 struct RequestRecord {
   std::string id;  // unique in the campaign; names what it is for, so that a replay finds its reply
   int ask = 0;
-  std::string model;   // or the agent's command
-  std::string step;    // "ideas", "code", "repair", "session"
-  std::string prompt;  // as sent, without any key
-  Usage most;          // what it can cost
+  std::string model;        // or the agent's command
+  std::string step;         // "ideas", "code", "repair", "session"
+  std::string prompt;       // as sent, without any key
+  Usage most;               // what it can cost
+  double prompt_money = 0;  // the part of that for the prompt, which is read whatever comes of it
 };
 
 struct ReplyRecord {
