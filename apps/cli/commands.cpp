@@ -34,9 +34,9 @@ std::vector<Command> make_commands() {
              "promotion included",
              ""},
             {"--goal", "GOAL",
-             "stop when met: 'speedup >= 6', 'case n512 <= 2ms', joined by and / or; 'slower <= 1' "
-             "lets "
-             "one case lose",
+             "stop when met: 'speedup >= 6', 'case n512 <= 2ms', 'roofline(n512) >= 0.5', joined "
+             "by "
+             "and / or; 'slower <= 1' lets one case lose (docs/steering.md)",
              ""},
             {"--seed", "N", "repeats the choices of an earlier run", "random"},
             {"--target", "cpu|cuda", "where candidates run", "cpu"},

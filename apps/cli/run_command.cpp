@@ -110,6 +110,12 @@ int run_in_foreground(const CampaignSetup& setup, const Options& options) {
   return outcome->summary["winner"].is_null() ? kNo : kDone;
 }
 
+// Told now rather than after the compiler and the problem are ready.
+Result<void> check_goal(const std::string& goal, const Problem& problem) {
+  const Result<Goal> parsed = Goal::parse(goal, problem);
+  return parsed.ok() ? Result<void>() : parsed.error();
+}
+
 Result<CampaignSetup> new_setup(const Options& options) {
   CampaignSetup setup;
   ASSIGN_OR_RETURN(setup.home, find_home());
@@ -123,6 +129,7 @@ Result<CampaignSetup> new_setup(const Options& options) {
   config.problem_hash = setup.problem.content_hash;
   config.grade = setup.grade;
   config.goal = options.get("--goal");
+  RETURN_IF_ERROR(check_goal(config.goal, setup.problem));
   ASSIGN_OR_RETURN(config.budget.wall_s, parse_duration(options.get("--budget"), "--budget"));
   if (options.has("--evaluations")) {
     ASSIGN_OR_RETURN(config.budget.evaluations,

@@ -17,6 +17,7 @@
 #include "archive/writer_lock.h"
 #include "base/spelling.h"
 #include "loop/answers.h"
+#include "loop/goal.h"
 #include "loop/inbox.h"
 #include "loop/run_usage.h"
 #include "loop/steering.h"
@@ -110,7 +111,13 @@ Result<Json> fork_run(const Options& options) {
     ASSIGN_OR_RETURN(request.config.budget.evaluations,
                      parse_count(options.get("--evaluations"), "--evaluations"));
   }
-  if (options.has("--goal")) request.config.goal = options.get("--goal");
+  if (options.has("--goal")) {
+    request.config.goal = options.get("--goal");
+    ASSIGN_OR_RETURN(const Home home, find_home());
+    ASSIGN_OR_RETURN(const Problem problem, problem_of_run(request.config, options, home));
+    if (const auto goal = Goal::parse(request.config.goal, problem); !goal.ok())
+      return goal.error();
+  }
   const fs::path folder = runs_folder(options) / request.config.run_id;
   request.file = folder / "archive.sqlite";
   RETURN_IF_ERROR(Archive::fork(request));

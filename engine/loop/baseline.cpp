@@ -334,6 +334,19 @@ Result<void> restore_baseline(const MachineBench& bench, const BaselineFacts& fa
   return {};
 }
 
+std::optional<double> roof_ns(const BaselineFacts& facts, const std::string& case_name) {
+  const auto found = facts.ceilings.find(case_name);
+  if (found == facts.ceilings.end()) return std::nullopt;
+  const CeilingFacts& ceiling = found->second;
+  double ns = 0;  // each is a bound of its own: the largest binds
+  for (const auto& [name, one] : ceiling.ns) ns = std::max(ns, one);
+  if (ceiling.ns.empty()) {
+    if (facts.roof.bytes_per_ns > 0) ns = ceiling.bytes / facts.roof.bytes_per_ns;
+    if (facts.roof.flops_per_ns > 0) ns = std::max(ns, ceiling.flops / facts.roof.flops_per_ns);
+  }
+  return ns > 0 ? std::optional<double>(ns) : std::nullopt;
+}
+
 void apply_baseline(Judge& judge, const BaselineFacts& facts) {
   for (const auto& [case_name, log_ratio] : facts.noise) judge.set_noise(case_name, log_ratio);
   for (const auto& [case_name, ceiling] : facts.ceilings) {

@@ -59,6 +59,9 @@ struct MachineBench {  // what measuring a baseline needs
 Result<BaselineFacts> measure_baseline(const MachineBench& bench);
 // Rebuilds the rows of a recorded baseline, so that a resumed campaign compares with the same one.
 Result<void> restore_baseline(const MachineBench& bench, const BaselineFacts& facts);
+// The time that a case would take at its ceilings, or where it has none at the roof of this
+// machine; nothing where neither was measured.
+std::optional<double> roof_ns(const BaselineFacts& facts, const std::string& case_name);
 // Hands noise and floors to the judge.
 void apply_baseline(Judge& judge, const BaselineFacts& facts);
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <optional>
 #include <regex>
@@ -28,6 +29,13 @@ double nanoseconds_in(const std::string& unit) {
   return 1e9;
 }
 
+// Digits that no number has room for are infinite, which no figure is.
+double number_in(const std::string& digits) {
+  double value = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return read.ec == std::errc() ? value : HUGE_VAL;
+}
+
 double geomean_of(const std::map<std::string, double>& times_ns) {
   double sum = 0;
   for (const auto& [name, time] : times_ns) sum += std::log(time);
@@ -45,8 +53,12 @@ Result<Goal> Goal::parse(const std::string& text, const std::vector<std::string>
                  "write for instance 'speedup >= 6', 'geomean <= 3ms', 'case " +
                      (cases.empty() ? std::string("NAME") : cases.front()) + " < best * 0.98'"};
   };
+  constexpr std::size_t kMostBytes = 1000;  // std::regex recurses, a call a character
+  if (text.size() > kMostBytes)
+    return Error{ErrorCode::bad_input, "read the goal", fmt::format("it has {} bytes", text.size()),
+                 fmt::format("say it in {} bytes at most", kMostBytes)};
   static const std::regex kTerm(
-      R"(\s*(speedup(?:\((\w+)\))?|geomean|slower|case\s+(\w+))\s*(<=|>=|<|>)\s*(?:(best)(?:\s*\*\s*([0-9.]+))?|([0-9.]+)\s*(ns|us|ms|s)?)\s*)");
+      R"(\s*(speedup(?:\(([\w+]+)\))?|geomean|slower|case\s+(\w+)|roofline\(\s*(\w+)\s*\))\s*(<=|>=|<|>)\s*(?:(best)(?:\s*\*\s*([0-9]+(?:\.[0-9]+)?))?|([0-9]+(?:\.[0-9]+)?)\s*(ns|us|ms|s)?)\s*)");
   for (const std::string& either : split_words(text, "or")) {
     std::vector<Term> all_of;
     for (const std::string& part : split_words(either, "and")) {
@@ -54,10 +66,10 @@ Result<Goal> Goal::parse(const std::string& text, const std::vector<std::string>
       if (!std::regex_match(part, match, kTerm))
         return refuse(part, "no comparison that kbeam knows");
       Term term;
-      term.comparison = match[4];
-      if (match[3].matched) {
-        term.quantity = Quantity::one_case;
-        term.case_name = match[3];
+      term.comparison = match[5];
+      if (match[3].matched || match[4].matched) {
+        term.quantity = match[3].matched ? Quantity::one_case : Quantity::roofline;
+        term.case_name = match[match[3].matched ? 3 : 4];
         if (std::find(cases.begin(), cases.end(), term.case_name) == cases.end()) {
           const auto close = closest_word(term.case_name, cases);
           return refuse(part, close ? "no such timed case; did you mean " + *close + "?"
@@ -74,23 +86,33 @@ Result<Goal> Goal::parse(const std::string& text, const std::vector<std::string>
         return refuse(part, "the baseline of this problem is " + baseline);
       }
       const bool is_number =
-          term.quantity == Quantity::speedup || term.quantity == Quantity::slower;
-      if (match[5].matched) {
+          term.quantity != Quantity::geomean && term.quantity != Quantity::one_case;
+      if (match[6].matched) {
         if (is_number) return refuse(part, match[1].str() + " is a plain number");
         term.unit = Term::Unit::of_best;
-        term.value = match[6].matched ? std::stod(match[6]) : 1;
+        term.value = match[7].matched ? number_in(match[7]) : 1;
       } else {
-        if (match[8].matched == is_number)
+        if (match[9].matched == is_number)
           return refuse(
               part, is_number ? match[1].str() + " has no unit" : "a time needs ns, us, ms or s");
         term.unit = is_number ? Term::Unit::number : Term::Unit::ns;
-        term.value = std::stod(match[7]) * (is_number ? 1 : nanoseconds_in(match[8]));
+        term.value = number_in(match[8]) * (is_number ? 1 : nanoseconds_in(match[9]));
       }
+      if (!std::isfinite(term.value)) return refuse(part, "the number is out of range");
       all_of.push_back(term);
     }
     goal.any_of_.push_back(std::move(all_of));
   }
   return goal;
+}
+
+Result<Goal> Goal::parse(const std::string& text, const Problem& problem) {
+  std::vector<std::string> cases;
+  for (const Case& the_case : problem.timed_cases()) cases.push_back(the_case.name);
+  std::string baselines;
+  for (const BaselineSpec& spec : problem.baselines)
+    baselines += (baselines.empty() ? "" : "+") + spec.name;
+  return parse(text, cases, baselines);
 }
 
 bool Goal::holds(const Term& term, const GoalFigures& figures) {
@@ -118,6 +140,13 @@ bool Goal::holds(const Term& term, const GoalFigures& figures) {
       best = base->second;
       break;
     }
+    case Quantity::roofline: {
+      const auto found = figures.case_ns.find(term.case_name);
+      const auto roof = figures.roof_ns.find(term.case_name);
+      if (found == figures.case_ns.end() || roof == figures.roof_ns.end()) return false;
+      value = roof->second / found->second;
+      break;
+    }
   }
   const double limit = term.unit == Term::Unit::of_best ? term.value * best : term.value;
   if (term.comparison == "<=") return value <= limit;
@@ -132,6 +161,14 @@ int Goal::slower_allowed() const {
     for (const Term& term : all_of)
       if (term.quantity == Quantity::slower) most = std::max(most, term.value);
   return static_cast<int>(most);
+}
+
+std::vector<std::string> Goal::roofs_wanted() const {
+  std::vector<std::string> cases;
+  for (const std::vector<Term>& all_of : any_of_)
+    for (const Term& term : all_of)
+      if (term.quantity == Quantity::roofline) cases.push_back(term.case_name);
+  return cases;
 }
 
 bool Goal::met_by(const GoalFigures& figures) const {

@@ -37,6 +37,14 @@ TEST(Goal, ComparesTimesInEveryUnit) {
   EXPECT_FALSE(parsed("case n512 < 4ms").met_by(kFigures));
 }
 
+TEST(Goal, NumbersAreReadWholeOrRefused) {
+  for (const std::string& number :
+       {std::string("."), std::string("1.2.3"), std::string("1."), std::string(400, '9')})
+    for (const std::string before : {"speedup >= ", "case n64 < best * "})
+      EXPECT_THAT(refusal(before + number), testing::HasSubstr("read the goal")) << number;
+  EXPECT_THAT(refusal("speedup >= 1" + std::string(200'000, ' ')), testing::HasSubstr("bytes"));
+}
+
 TEST(Goal, KnowsTheIncumbentAtTheStart) {
   EXPECT_TRUE(parsed("case n512 < best * 0.2").met_by(kFigures));
   EXPECT_FALSE(parsed("case n512 < best * 0.1").met_by(kFigures));
@@ -58,6 +66,19 @@ TEST(Goal, SaysOnHowManyCasesTheWinnerMayBeSlower) {
   EXPECT_TRUE(parsed("slower <= 1").met_by(one_slower));
   EXPECT_THAT(refusal("slower <= 1ms"), testing::HasSubstr("slower has no unit"));
   EXPECT_THAT(refusal("slower >= 1"), testing::HasSubstr("slower <= N"));
+}
+
+TEST(Goal, ComparesTheShareOfARoof) {
+  GoalFigures figures = kFigures;
+  EXPECT_FALSE(parsed("roofline(n512) >= 0").met_by(figures)) << "no roof was measured";
+  figures.roof_ns = {{"n512", 2e6}};
+  EXPECT_TRUE(parsed("roofline(n512) >= 0.5").met_by(figures));
+  EXPECT_FALSE(parsed("roofline( n512 ) > 0.5").met_by(figures));
+  EXPECT_EQ(parsed("roofline(n512) >= 0.5 or speedup >= 2").roofs_wanted(),
+            std::vector<std::string>{"n512"});
+  EXPECT_THAT(refusal("roofline(n52) >= 0.5"), testing::HasSubstr("did you mean n512?"));
+  EXPECT_THAT(refusal("roofline(n512) >= 5ms"), testing::HasSubstr("has no unit"));
+  EXPECT_THAT(refusal("roofline >= 0.5"), testing::HasSubstr("no comparison"));
 }
 
 TEST(Goal, IsNeverMetByMissingFigures) {

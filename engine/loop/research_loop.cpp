@@ -222,12 +222,7 @@ Result<void> Campaign::open_tools() {
   tools_.judge = make_metered_judge(std::move(tools_.judge), device_meter_);
   ASSIGN_OR_RETURN(environment_, probe_environment(tools_.compiler->version(),
                                                    tools_.compiler->candidate_flags()));
-  std::vector<std::string> cases;
-  for (const Case& the_case : setup_.problem.timed_cases()) cases.push_back(the_case.name);
-  std::string baselines;
-  for (const BaselineSpec& spec : setup_.problem.baselines)
-    baselines += (baselines.empty() ? "" : "+") + spec.name;
-  ASSIGN_OR_RETURN(goal_, Goal::parse(setup_.config.goal, cases, baselines));
+  ASSIGN_OR_RETURN(goal_, Goal::parse(setup_.config.goal, setup_.problem));
   // Made before the pin below: builds may use every CPU, at idle priority.
   builds_ = std::make_unique<BuildQueue>(*tools_.compiler, setup_.problem.compile_flags, meter_);
   ASSIGN_OR_RETURN(auto proposers, setup_.make_proposers(bell_));
@@ -288,6 +283,11 @@ Result<void> Campaign::establish_baseline() {
     RETURN_IF_ERROR(log_->baseline(baseline_));
   }
   RETURN_IF_ERROR(write_usage());
+  for (const std::string& case_name : goal_.roofs_wanted())
+    if (!roof_ns(baseline_, case_name))
+      return Error{ErrorCode::bad_input, "read the goal '" + setup_.config.goal + "'",
+                   "no ceiling of case " + case_name + " could be measured here",
+                   "give the problem a [[ceiling]] for this target, or set another goal"};
   for (const auto& [case_name, noise] : baseline_.noise)
     search_->set_delta(case_name, std::expm1(noise));
   reserve_.emplace(EndTerms{.budget = setup_.config.budget,
@@ -459,6 +459,8 @@ void Campaign::note_reference_speedups(Evaluation& evaluation) const {
 GoalFigures Campaign::goal_figures() const {
   GoalFigures figures;
   figures.baseline_ns = baseline_.case_ns;
+  for (const auto& [case_name, time_ns] : baseline_.case_ns)
+    if (const auto roof = roof_ns(baseline_, case_name)) figures.roof_ns[case_name] = *roof;
   for (const Champion& champion : search_->champions())
     figures.case_ns[champion.case_name] =
         baseline_.case_ns.at(champion.case_name) / champion.speedup;

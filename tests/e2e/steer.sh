@@ -19,6 +19,8 @@ expect 0 "$KBEAM" protect "$family"
 until "$KBEAM" status --json >out.txt && [ "$(json 'len(r["steering"])')" = 4 ]; do sleep 0.2; done
 holds 'r["waiting"] == [] and all(m["who"] == "a tester" for m in r["steering"])'
 expect 2 "$KBEAM" resume --budget 10s # a live run keeps its budget
+expect 2 "$KBEAM" fork --goal nonsense
+says "no comparison that kbeam knows"
 expect 0 "$KBEAM" fork --dir runs --json
 fork=$(json 'r["run_id"]')
 parent=$(json 'r["forked_from"]')
