@@ -1,6 +1,8 @@
 #include "loop/campaign_search.h"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "build/source_scan.h"
@@ -35,14 +37,20 @@ Result<CampaignSearch> make_search(const Problem& problem, const CampaignConfig&
   return made;
 }
 
-bool asks_builtin(const CampaignConfig& config) {
+std::vector<std::string> proposer_names(const CampaignConfig& config) {
+  std::vector<std::string> names;
   std::string_view rest = config.proposer;
   for (;;) {
     const std::size_t end = rest.find(kBetweenProposers);
-    if (rest.substr(0, end) == "builtin") return true;
-    if (end == std::string_view::npos) return false;
+    names.emplace_back(rest.substr(0, end));
+    if (end == std::string_view::npos) return names;
     rest.remove_prefix(end + kBetweenProposers.size());
   }
+}
+
+bool asks_builtin(const CampaignConfig& config) {
+  const std::vector<std::string> names = proposer_names(config);
+  return std::find(names.begin(), names.end(), "builtin") != names.end();
 }
 
 Sketch make_sketch(const Submission& submission) {

@@ -28,6 +28,7 @@ Result<CampaignSearch> make_search(const Problem& problem, const CampaignConfig&
 
 // CampaignConfig::proposer names them with this between.
 inline constexpr std::string_view kBetweenProposers = " + ";
+std::vector<std::string> proposer_names(const CampaignConfig& config);
 bool asks_builtin(const CampaignConfig& config);
 
 Sketch make_sketch(const Submission& submission);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "loop/rerun.h"
 #include "model/json_forms.h"
 
 namespace kbeam {
@@ -181,6 +182,9 @@ Result<ReportInput> gather_report(const Archive& archive, const Problem& problem
   }
   ASSIGN_OR_RETURN(const std::optional<Json> summary, archive.last_event("stop"));
   if (summary) input.summary = *summary;
+  ASSIGN_OR_RETURN(const std::optional<Json> proposers, archive.last_event("proposers"));
+  input.rerun = rerun_command(
+      input.config, proposers ? proposers->value("settings", Json::array()) : Json::array());
   return input;
 }
 

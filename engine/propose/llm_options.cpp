@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <type_traits>
 
 #include "base/spelling.h"
 
@@ -19,23 +20,23 @@ struct Setting {
   const char* text;
   double least;
   double most;
+  bool is_whole;
   std::function<double(const LlmOptions&)> get;
   std::function<void(LlmOptions&, double)> set;
 };
 
 template <typename Pick>
 Setting make_setting(const char* name, const char* text, double least, double most, Pick pick) {
+  using Field = std::remove_reference_t<std::invoke_result_t<Pick, LlmOptions&>>;
   return {name,
           text,
           least,
           most,
+          std::is_integral_v<Field>,
           [pick](const LlmOptions& options) {
             return static_cast<double>(pick(const_cast<LlmOptions&>(options)));
           },
-          [pick](LlmOptions& options, double value) {
-            auto& field = pick(options);
-            field = static_cast<std::remove_reference_t<decltype(field)>>(value);
-          }};
+          [pick](LlmOptions& options, double value) { pick(options) = static_cast<Field>(value); }};
 }
 
 const std::vector<Setting>& all_settings() {
@@ -107,9 +108,11 @@ std::string set_one(LlmOptions& options, const std::string& text) {
   for (const Setting& setting : all_settings()) {
     names.emplace_back(setting.name);
     if (name != setting.name) continue;
-    if (!(value >= setting.least && value <= setting.most))
-      return fmt::format("--llm {}: {} ({}) wants a number from {} to {}", text, name, setting.text,
-                         setting.least, setting.most);
+    if (!(value >= setting.least && value <= setting.most) ||
+        (setting.is_whole && value != std::floor(value)))
+      return fmt::format("--llm {}: {} ({}) wants a {}number from {} to {}", text, name,
+                         setting.text, setting.is_whole ? "whole " : "", setting.least,
+                         setting.most);
     setting.set(options, value);
     return {};
   }
@@ -151,6 +154,26 @@ Result<LlmOptions> parse_llm_options(const LlmArguments& arguments) {
   if (!mistakes.empty())
     return Error{ErrorCode::bad_input, "set up the proposer llm", mistakes, "see docs/models.md"};
   return options;
+}
+
+std::vector<std::pair<std::string, std::string>> command_words(const LlmOptions& options) {
+  std::vector<std::pair<std::string, std::string>> words;
+  if (options.api != guess_api(options.url))
+    words.emplace_back("--api", std::string(to_string(options.api)));
+  for (const ModelPrice& model : options.models) {
+    const bool is_free =
+        model.in == 0 && model.out == 0 && model.model.find('=') == std::string::npos;
+    words.emplace_back("--model", is_free
+                                      ? model.model
+                                      : fmt::format("{}={}/{}", model.model, model.in, model.out));
+  }
+  if (!options.key_source.empty()) words.emplace_back("--key", options.key_source);
+  if (!options.authorities.empty()) words.emplace_back("--ca", options.authorities);
+  const LlmOptions usual;
+  for (const Setting& setting : all_settings())
+    if (setting.get(options) != setting.get(usual))
+      words.emplace_back("--llm", fmt::format("{}={}", setting.name, setting.get(options)));
+  return words;
 }
 
 Json to_json(const LlmOptions& options) {

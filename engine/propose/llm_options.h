@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -51,6 +52,8 @@ struct LlmArguments {  // of the command line
 };
 // Every mistake at once.
 Result<LlmOptions> parse_llm_options(const LlmArguments& arguments);
+// The options of the command line that say the same, beside llm:URL: name and value.
+std::vector<std::pair<std::string, std::string>> command_words(const LlmOptions& options);
 Json to_json(const LlmOptions& options);
 Result<LlmOptions> llm_options_from_json(const Json& json);
 

@@ -164,17 +164,6 @@ std::string make_headline(const ReportFacts& facts) {
                      facts.baseline, facts.reach);
 }
 
-std::string make_command(const CampaignConfig& config) {
-  std::string command = "kbeam run " + config.problem_name + " --target " + config.target +
-                        " --proposer " + config.proposer + fmt::format(" --seed {}", config.seed);
-  if (config.search != "beam") command += " --search " + config.search;
-  if (config.budget.wall_s > 0) command += fmt::format(" --budget {:g}s", config.budget.wall_s);
-  if (config.budget.evaluations > 0)
-    command += fmt::format(" --evaluations {}", config.budget.evaluations);
-  if (!config.goal.empty()) command += " --goal \"" + config.goal + "\"";
-  return command;
-}
-
 }  // namespace
 
 double summary_number(const Json& object, const std::string& name) {
@@ -263,7 +252,7 @@ ReportFacts gather_facts(const ReportInput& input) {
       std::ranges::count(input.evaluations, Verdict::accepted, &Evaluation::verdict));
   facts.reach = make_reach(facts.cases);
   facts.headline = make_headline(facts);
-  facts.reproduce = make_command(input.config);
+  facts.reproduce = input.rerun;
   return facts;
 }
 

@@ -57,7 +57,8 @@ struct ReportInput {
   std::vector<LadderStep> ladder;      // every champion of every case, in order of crowning
   std::vector<Measurement> all_cores;  // the winner against the baseline on all cores; may be empty
   std::vector<CaseCeilings> ceilings;
-  Json summary;  // the object that `run --json` ends with
+  Json summary;       // the object that `run --json` ends with
+  std::string rerun;  // the command line that begins such a run
 };
 
 // attempts_log.md: a one-page summary first, then every attempt, accepted or rejected. When there

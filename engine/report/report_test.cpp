@@ -242,10 +242,8 @@ TEST(Log, LeavesOutTheOldestAttemptsWhenAskedAndSaysSo) {
 
 TEST(Log, GivesTheCommandThatRunsItAgain) {
   ReportInput input = make_synthetic_campaign(5, 42);
-  input.config.goal = "geomean <= 2ms";
-  EXPECT_THAT(render_attempts_log(input),
-              HasSubstr("kbeam run batched_qr --target cpu --proposer builtin --seed 42 --budget "
-                        "180s --goal \"geomean <= 2ms\""));
+  input.rerun = "kbeam run batched_qr --seed 42 --goal 'geomean <= 2ms'";
+  EXPECT_THAT(render_attempts_log(input), HasSubstr("\n    " + input.rerun + "\n"));
 }
 
 TEST(WriteReports, WritesBothFilesOrSaysWhyNot) {

@@ -345,6 +345,7 @@ ReportInput make_synthetic_campaign(int attempts, std::uint64_t seed, int checks
   input.config.problem_hash = "9f2c51d0a7be";
   input.config.seed = seed;
   input.config.budget.wall_s = 180;
+  input.rerun = fmt::format("kbeam run batched_qr --seed {} --budget 180s", seed);
   input.environment = {"AMD EPYC 7R13 (synthetic)",
                        2,
                        {"avx2", "fma"},
