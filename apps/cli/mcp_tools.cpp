@@ -18,6 +18,7 @@ using Kind = ToolArgument::Kind;
 
 constexpr double kQuick_s = 60;
 constexpr double kMeasured_s = 900;
+constexpr std::size_t kMostArgumentBytes = 64 << 10;
 
 std::string text(const Json& arguments, const char* name) {
   return arguments.contains(name) ? arguments[name].get<std::string>() : std::string();
@@ -306,6 +307,9 @@ std::string mistake_in(const McpTool& tool, const Json& arguments) {
     if (!has_type(argument, *given))
       return argument.name + " is no " + (argument.kind == Kind::text ? "text" : "list of texts");
     if (holds_nul(*given)) return argument.name + " holds a NUL";
+    // Sources go to files, all else to a command line.
+    if (argument.name != "code" && given->dump().size() > kMostArgumentBytes)
+      return fmt::format("{} has more than {} bytes", argument.name, kMostArgumentBytes);
     if (argument.is_required && given->is_string() && given->get<std::string>().empty())
       return argument.name + " is empty";
     if (!argument.choices.empty() && std::find(argument.choices.begin(), argument.choices.end(),

@@ -64,9 +64,15 @@ struct ChildPlan {
   int end_of_parent;
 };
 
+// For an error: a command may be longer than anybody reads.
 std::string joined(const std::vector<std::string>& words) {
+  constexpr std::size_t kShown = 500;
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ' ';
+    text.append(word, 0, kShown);
+    if (text.size() > kShown) return text.substr(0, kShown) + " ...";
+  }
   return text;
 }
 

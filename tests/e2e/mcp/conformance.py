@@ -1,6 +1,8 @@
 """The protocol's rules: versions, order, errors, batches, cancellation. Usage: conformance.py KBEAM"""
 import json
+import os
 import sys
+import tempfile
 
 from stdio_client import Client, require
 
@@ -40,6 +42,11 @@ def test_order_and_errors():
                        ('{"jsonrpc":"2.0","id":[1],"method":"ping"}', -32600),
                        ('{"jsonrpc":"2.0","id":1,"method":7}', -32600)]:
         require(error_code(client.raw(text)) == code, f"{text} is answered with {code}")
+    deep = "[" * 500_000 + "]" * 500_000
+    for text in [deep, '{"jsonrpc":"2.0","id":%s,"method":"ping"}' % deep,
+                 '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":%s}}' % deep]:
+        require(error_code(client.raw(text)) == -32700, f"{text[:50]}... nests too deep and is answered with -32700")
+    require(error_code(client.raw(json.dumps("x" * (9 << 20)))) == -32700, "a message is bounded")
     client.send("")
     client.send('{"jsonrpc":"2.0","method":"notifications/whatever"}')
     client.send('{"jsonrpc":"2.0","id":99,"result":{}}')
@@ -72,6 +79,7 @@ def test_arguments():
                                    ("check", {"problem": "softmx", "file": "candidate.cpp"}, "did you mean"),
                                    ("check", {"problem": "template", "file": "--help"}, "--help"),
                                    ("propose", {"idea": "x", "code": "y", "name": "../z"}, "plain name"),
+                                   ("ask", {"question": "x" * 200_000}, "more than 65536 bytes"),
                                    ("steer", {"action": "launch"}, "none of"),
                                    ("steer", {"action": "say"}, "there is no text"),
                                    ("read_state", {"run": "nothing-like-it"}, "no such run")]:
@@ -90,6 +98,17 @@ def test_cancellation():
     client.close()  # would fail on an answer that nobody reads only if the call went on for a minute
 
 
-for test in [test_versions, test_order_and_errors, test_batches, test_arguments, test_cancellation]:
+def test_a_client_that_is_gone():
+    client = Client(kbeam)
+    client.initialize()
+    client.start("tools/call", {"name": "bench", "arguments": {"problem": "template", "file": "candidate.cpp"}})
+    client.process.stdout.close()
+    client.close()
+    left = [name for name in os.listdir(tempfile.gettempdir()) if name.startswith("kbeam-mcp-")]
+    require(not left, f"nothing of its calls is left: {left}")
+
+
+for test in [test_versions, test_order_and_errors, test_batches, test_arguments, test_cancellation,
+             test_a_client_that_is_gone]:
     test()
     print(f"{test.__name__}: every message as the protocol says")
