@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -41,6 +42,9 @@ Result<void> add_grant(const std::string& grant, AgentAccess& access) {
   } else if (kind == "write" && !what.empty()) {
     access.write.push_back(what);
   } else if (kind == "env" && !what.empty()) {
+    if (std::getenv(what.c_str()) == nullptr)
+      return Error{ErrorCode::bad_input, "grant an agent the variable " + what,
+                   "that variable is not set", "export it, or take it from what is granted"};
     access.environment.push_back(what);
   } else {
     return Error{ErrorCode::bad_input, "read --agent-allow " + grant, "it grants nothing known",
@@ -87,6 +91,7 @@ Result<AgentSettings> read_agent(const std::string& proposer, const Options& opt
   }
   for (const std::string& grant : options.all("--agent-allow"))
     RETURN_IF_ERROR(add_grant(grant, settings.access));
+  RETURN_IF_ERROR(check_grants(settings.access));
   ASSIGN_OR_RETURN(settings.session_s, parse_duration(options.get("--agent-time"), "--agent-time"));
   return settings;
 }
@@ -95,6 +100,7 @@ Result<AgentAccess> read_grants(const Options& options) {
   AgentAccess access;
   for (const std::string& grant : options.all("--agent-allow"))
     RETURN_IF_ERROR(add_grant(grant, access));
+  RETURN_IF_ERROR(check_grants(access));
   return access;
 }
 

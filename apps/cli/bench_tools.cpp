@@ -33,7 +33,8 @@ Result<double> parse_duration(const std::string& text, const std::string& option
   const auto [rest, trouble] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string unit(rest, text.data() + text.size());
   const double scale = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-  if (trouble != std::errc() || scale == 0 || !(number > 0))
+  constexpr double kMost_s = 1e8;  // three years: beyond, sums of nanoseconds run over
+  if (trouble != std::errc() || scale == 0 || !(number > 0 && number * scale <= kMost_s))
     return Error{ErrorCode::bad_input, "read " + option, "'" + text + "' is no duration",
                  "write for instance 180s, 3m or 1h"};
   return number * scale;
@@ -44,7 +45,7 @@ Result<std::uint64_t> parse_number(const std::string& text, const std::string& o
   const auto [rest, trouble] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (trouble != std::errc() || rest != text.data() + text.size())
     return Error{ErrorCode::bad_input, "read " + option, "'" + text + "' is no whole number",
-                 "write for instance 7"};
+                 "write it in digits alone, such as 1000000"};
   return number;
 }
 

@@ -15,6 +15,7 @@
 #include "propose/llm_options.h"
 #include "propose/llm_proposer.h"
 #include "propose/problem_statement.h"
+#include "propose/secret.h"
 
 namespace kbeam::cli {
 namespace {
@@ -82,6 +83,8 @@ Result<LlmOptions> read_model(const Options& options, const std::string& propose
                                                       .authorities = authorities,
                                                       .settings = options.all("--llm")}));
   RETURN_IF_ERROR(check_authorities(authorities));
+  // Told now rather than after the compiler and the problem are ready.
+  if (const Result<Secret> key = Secret::load({llm.key_source}); !key.ok()) return key.error();
   return llm;
 }
 

@@ -1,12 +1,16 @@
 // The command line. The only file that includes CLI11, which is slow to compile.
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "apps/cli/command.h"
 #include "base/spelling.h"
+#include "model/json_forms.h"
 
 namespace kbeam::cli {
 namespace {
@@ -28,12 +32,25 @@ std::vector<std::string> known_names(const Command* command) {
   return names;
 }
 
-void suggest(const std::string& word, const Command* command) {
+std::string suggestion(const std::string& word, const Command* command) {
   const std::vector<std::string> known = known_names(command);
   if (const auto close = word.empty() ? std::nullopt : closest_word(word, known))
-    fmt::print(stderr, "  did you mean '{}'?\n", *close);
-  else
-    fmt::print(stderr, "  see `kbeam{} --help`\n", command == nullptr ? "" : " " + command->name);
+    return fmt::format("did you mean '{}'?", *close);
+  return fmt::format("see `kbeam{} --help`", command == nullptr ? "" : " " + command->name);
+}
+
+// A script that asked for JSON gets it whatever is wrong with its command line.
+int refuse(bool as_json, const Command* command, const std::string& what,
+           const std::vector<std::string>& advice) {
+  const std::string attempted = "kbeam" + (command == nullptr ? "" : " " + command->name);
+  if (as_json)
+    fmt::print("{}\n", json_text(Json{{"error",
+                                       {{"attempted", attempted},
+                                        {"happened", what},
+                                        {"advice", fmt::format("{}", fmt::join(advice, "; "))}}}}));
+  fmt::print(stderr, "{}: {}\n", attempted, what);
+  for (const std::string& line : advice) fmt::print(stderr, "  {}\n", line);
+  return kBadInput;
 }
 
 void add_options(CLI::App& app, const Command& command,
@@ -92,15 +109,16 @@ int dispatch(int argc, char** argv) {
     add_options(*sub, command, values);
     by_app[sub] = &command;
   }
+  const bool as_json = std::any_of(
+      argv, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
   // CLI11 would take an unknown command for a stray argument: answer it here, with a suggestion.
   if (argc > 1 && argv[1][0] != '-') {
     const std::string word = argv[1];
     const auto& commands = all_commands();
     if (std::none_of(commands.begin(), commands.end(),
                      [&](const Command& c) { return c.name == word; })) {
-      fmt::print(stderr, "kbeam: there is no command '{}'\n", word);
-      suggest(word, nullptr);
-      return kBadInput;
+      return refuse(as_json, nullptr, fmt::format("there is no command '{}'", word),
+                    {suggestion(word, nullptr)});
     }
   }
   try {
@@ -119,21 +137,14 @@ int dispatch(int argc, char** argv) {
       fmt::print("{}\n", app.help());
       return kBadInput;
     }
-    fmt::print(stderr, "kbeam{}: {}\n", command == nullptr ? "" : " " + command->name,
-               mistake.what());
-    bool advised = false;
-    for (const std::string& word : app.remaining(/*recurse=*/true)) {
-      if (!word.starts_with("-")) continue;
-      suggest(word, command);
-      advised = true;
-    }
-    if (advised) return kBadInput;
-    if (command == nullptr)
-      suggest({}, nullptr);
-    else
-      fmt::print(stderr, "  write for instance: {}\n  see `kbeam {} --help`\n", command->example,
-                 command->name);
-    return kBadInput;
+    std::vector<std::string> advice;
+    for (const std::string& word : app.remaining(/*recurse=*/true))
+      if (word.starts_with("-")) advice.push_back(suggestion(word, command));
+    if (advice.empty() && command != nullptr)
+      advice.push_back("write for instance: " + command->example);
+    if (advice.empty() || advice.front().starts_with("write"))
+      advice.push_back(suggestion({}, command));
+    return refuse(as_json, command, mistake.what(), advice);
   }
   const Command& command = *by_app.at(app.get_subcommands().front());
   Options options;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -53,6 +54,18 @@ void make_later(CampaignSetup& setup) {
   };
 }
 
+// Whoever reads who did what tells two agents of one script apart: "agent:sh", "agent:sh-2".
+std::string make_unlike(const std::string& name, const Json& proposers) {
+  const auto is_taken = [&](const std::string& wanted) {
+    return std::any_of(proposers.begin(), proposers.end(), [&](const Json& entry) {
+      return entry.value("kind", "") == "agent" && entry["settings"].value("name", "") == wanted;
+    });
+  };
+  std::string unlike = name;
+  for (int number = 2; is_taken(unlike); ++number) unlike = fmt::format("{}-{}", name, number);
+  return unlike;
+}
+
 }  // namespace
 
 Result<void> choose_proposers(const Options& options, CampaignSetup& setup) {
@@ -62,7 +75,8 @@ Result<void> choose_proposers(const Options& options, CampaignSetup& setup) {
   for (const std::string& one : wanted) {
     std::string name = one;
     if (one.starts_with(kAgentPrefix)) {
-      ASSIGN_OR_RETURN(const AgentSettings settings, read_agent(one, options, setup.home));
+      ASSIGN_OR_RETURN(AgentSettings settings, read_agent(one, options, setup.home));
+      settings.name = make_unlike(settings.name, setup.proposers);
       if (const std::string grants = describe_grants(settings.access); !grants.empty())
         fmt::print(stderr, "{} is granted: {}\n", settings.name, grants);
       setup.proposers.push_back({{"kind", "agent"}, {"settings", to_json(settings)}});
@@ -79,6 +93,13 @@ Result<void> choose_proposers(const Options& options, CampaignSetup& setup) {
     setup.config.proposer +=
         (setup.config.proposer.empty() ? "" : std::string(kBetweenProposers)) + name;
   }
+  const bool any_agent =
+      std::any_of(setup.proposers.begin(), setup.proposers.end(),
+                  [](const Json& entry) { return entry.value("kind", "") == "agent"; });
+  for (const char* option : {"--agent-allow", "--agent-time"})
+    if (options.has(option) && !any_agent)
+      return Error{ErrorCode::bad_input, "run with " + std::string(option),
+                   "no agent is asked in this campaign", "add --proposer agent:'COMMAND'"};
   make_later(setup);
   return choose_model_budgets(options, setup);
 }

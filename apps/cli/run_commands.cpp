@@ -294,6 +294,7 @@ int publish_command(const Options& options) {
   }();
   if (!input.ok()) return report_error(input.error(), options);
   if (input->summary.is_null() || input->summary["winner"].is_null()) {
+    if (options.json()) fmt::print("{}\n", json_text(Json{{"published", nullptr}}));
     fmt::print(stderr, "kbeam: run {} has no winner to publish\n", input->config.run_id);
     return kNo;
   }

@@ -49,4 +49,29 @@ expect 2 "$KBEAM" --nonsense
 says "see .kbeam --help"
 expect 2 "$KBEAM" run template --goal 'speed > 3'
 says "no comparison that kbeam knows"
+expect 2 "$KBEAM" run template --goal "speedup >= $(printf '9%.0s' $(seq 400))"
+says "out of range"
+expect 2 "$KBEAM" run template --goal "$(head -c 100000 /dev/zero | tr '\0' ' ')"
+says "it has 100000 bytes"
+for budget in infs 1e308h nan -1; do
+  expect 2 "$KBEAM" run template "--budget=$budget"
+  says "no duration"
+done
+expect 2 "$KBEAM" run template --tokens 1e6 --proposer llm:http://127.0.0.1:9/v1 --model m
+says "digits alone"
+expect 2 "$KBEAM" run template --proposer llm:http://127.0.0.1:9/v1 --model m --llm connections=1.5
+says "whole number"
+expect 2 "$KBEAM" run template --proposer llm:http://127.0.0.1:9/v1 --model m --key env:KBEAM_TEST_NO_SUCH_KEY
+says "variable is not set"
+expect 2 "$KBEAM" run template --agent-allow network
+says "no agent is asked"
+for grant in read:/nowhere/at/all read:relative write:/nowhere env:KBEAM_TEST_NO_SUCH_KEY; do
+  expect 2 "$KBEAM" run template --proposer agent:true --agent-allow $grant
+  says "could not grant an agent"
+done
+# With --json a mistake of the command line is JSON too.
+for words in "nonsense" "run" "run template --nonsense" "status one two three"; do
+  expect 2 "$KBEAM" $words --json
+  holds 'r["error"]["happened"] != "" and r["error"]["advice"] != ""'
+done
 [ ! -e runs ] || [ -z "$(ls runs)" ] || fail "a refused command left a run behind"
