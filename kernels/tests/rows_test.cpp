@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <kbeam/cpu_plan.h>
 #include <kernelbeam/qr.h>
 
 #include "plan_cache.h"
