@@ -367,8 +367,7 @@ class SteppingClock final : public Clock {
 TEST_F(ArchiveTest, AClockThatWentBackIsRecordedAndLosesNothing) {
   SteppingClock clock;
   {
-    auto archive =
-        std::move(Archive::create(file_, config_, environment_, {.clock = &clock}).value());
+    auto archive = Archive::create(file_, config_, environment_, {.clock = &clock}).value();
     ASSERT_TRUE(archive->append_evaluation(make_accepted(1)).ok());
     clock.now_ms -= 500;  // as a clock in step with others does
     ASSERT_TRUE(archive->append_evaluation(make_accepted(2)).ok());
@@ -376,7 +375,7 @@ TEST_F(ArchiveTest, AClockThatWentBackIsRecordedAndLosesNothing) {
     clock.now_ms -= 3'600'000;
     ASSERT_TRUE(archive->append_evaluation(make_accepted(3)).ok());
   }
-  const auto archive = std::move(Archive::open_for_append(file_, {.clock = &clock}).value());
+  const auto archive = Archive::open_for_append(file_, {.clock = &clock}).value();
   const auto jump = archive->last_event("clock_went_back").value();
   ASSERT_TRUE(jump.has_value());
   EXPECT_EQ(
@@ -393,7 +392,7 @@ TEST_F(ArchiveTest, AClockThatWentBackIsRecordedAndLosesNothing) {
 
 TEST_F(ArchiveTest, ADatabaseThatAnotherHasLockedIsAClearErrorAndLosesNothing) {
   create();
-  const auto archive = std::move(Archive::open_for_append(file_, {.busy_timeout_ms = 1}).value());
+  const auto archive = Archive::open_for_append(file_, {.busy_timeout_ms = 1}).value();
   ASSERT_TRUE(archive->append_evaluation(make_accepted(1)).ok());
   {
     Database other = Database::open(file_, OpenMode::append).value();

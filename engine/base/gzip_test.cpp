@@ -7,7 +7,7 @@ namespace {
 
 std::string long_text() {
   std::string text;
-  for (int i = 0; i < 200'000; ++i) text += std::to_string(i * i % 977) + "\n";
+  for (int i = 0; i < 200'000; ++i) text += std::to_string(1L * i * i % 977) + "\n";
   return text;
 }
 

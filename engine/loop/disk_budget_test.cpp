@@ -31,7 +31,7 @@ class DiskBudgetTest : public testing::Test {
   std::unique_ptr<Archive> begin_run(const std::string& id) {
     CampaignConfig config;
     config.run_id = id;
-    return std::move(Archive::create(budget_.runs / id / "archive.sqlite", config, {}).value());
+    return Archive::create(budget_.runs / id / "archive.sqlite", config, {}).value();
   }
   enum class Ended { unpromoted, promoted };
   void make_run(const std::string& id, Ended ended, int age_s) {
