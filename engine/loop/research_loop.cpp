@@ -132,6 +132,7 @@ class Campaign {
 
   Candidate reference_portfolio() const;
   Result<Subject> reference_subject();
+  Result<BuiltCandidate> rebuilt(const Candidate& candidate, const char* attempted);
   double reference_speedup(const std::string& case_name) const;
   void note_reference_speedups(Evaluation& evaluation) const;
   GoalFigures goal_figures() const;
@@ -433,15 +434,20 @@ Candidate Campaign::reference_portfolio() const {
   return assemble_portfolio(rows, points, candidates);
 }
 
-// A resumed run has champions whose rows this process has not built yet; the cache makes that
-// cheap.
-Result<Subject> Campaign::reference_subject() {
-  const Candidate reference = reference_portfolio();
-  const BuiltCandidate built = builds_->build_now(reference);
+// A resumed run has champions and challengers whose rows this process has not built yet; the cache
+// makes that cheap. What was built once may fail to build now, on a machine that has other work.
+Result<BuiltCandidate> Campaign::rebuilt(const Candidate& candidate, const char* attempted) {
+  BuiltCandidate built = builds_->build_now(candidate);
   if (built.engine_error) return *built.engine_error;
   if (const Artifact* failed = built.failed())
-    return Error{ErrorCode::unavailable, "rebuild the champions", failed->reason,
-                 "has the compiler changed since the run began?"};
+    return Error{ErrorCode::unavailable, attempted, failed->reason,
+                 "has the compiler changed since the run began, or this machine too much to do?"};
+  return built;
+}
+
+Result<Subject> Campaign::reference_subject() {
+  const Candidate reference = reference_portfolio();
+  RETURN_IF_ERROR(rebuilt(reference, "rebuild the champions"));
   return builds_->subject_of(reference, candidate_id(reference));
 }
 
@@ -593,8 +599,7 @@ Evaluation Campaign::measured(const CompareRequest& request) {
 }
 
 Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case>& cases) {
-  const BuiltCandidate built = builds_->build_now(candidate);  // known, unless this run was resumed
-  if (built.engine_error) return *built.engine_error;
+  RETURN_IF_ERROR(rebuilt(candidate, "rebuild a challenger"));
   ASSIGN_OR_RETURN(const Subject reference, reference_subject());
   CompareRequest request{.candidate = builds_->subject_of(candidate, candidate.id),
                          .reference = reference};
@@ -697,8 +702,7 @@ Result<void> Campaign::promote_portfolio() {
       not_promoted_because_ = "no candidate was confirmed faster than the baseline on any case";
       return {};
     }
-    const BuiltCandidate built = builds_->build_now(*portfolio);
-    if (built.engine_error) return *built.engine_error;
+    ASSIGN_OR_RETURN(const BuiltCandidate built, rebuilt(*portfolio, "rebuild the portfolio"));
     // Promoted once: repeating it until it passes would be no promotion.
     ASSIGN_OR_RETURN(promotion_, log_->find_promotion(*portfolio, history_.promotions));
     const bool is_recorded = promotion_.has_value();
