@@ -43,9 +43,11 @@ std::optional<StopReason> EndReserve::spent(const BudgetUse& use) const {
   const Budget& budget = terms_.budget;
   if (budget.wall_s <= 0 && budget.device_s <= 0) return std::nullopt;
   const double kept_s = confirmation_s(search_.waiting_challenges().size()) + promotion_s();
-  if (budget.wall_s > 0 && use.wall_s >= budget.wall_s - kept_s) return StopReason::budget_wall;
+  // First the narrower one: device time is part of wall time, so where both are spent at once, as
+  // after a slow baseline, it was spent before.
   if (budget.device_s > 0 && use.device_s >= budget.device_s - (kept_s - kReportSeconds))
     return StopReason::budget_device;
+  if (budget.wall_s > 0 && use.wall_s >= budget.wall_s - kept_s) return StopReason::budget_wall;
   return std::nullopt;
 }
 
