@@ -6,7 +6,10 @@ code=0
 [ $code -le 1 ] || fail "it ended with $code: $(cat err.txt)" # whether it wins is a matter of the machine
 says 'estimate: no run of softmax ended here yet'
 says 'estimate: an evaluation takes about [0-9.]+ s.*--device-time for about [0-9]+; the 100000 left of --evaluations take about'
-says '(50|80|95) % of the budget for device time is used: [0-9]+ of 60 s' # one step may pass several
+# A noisy machine keeps so much for a promotion that may then have nobody to promote; one step may pass several marks.
+if json '[b["used"] >= 0.5 * b["most"] for b in r["budgets"] if b["name"] == "device time"][0]' | grep -qi true; then
+  says '(50|80|95) % of the budget for device time is used: [0-9]+ of 60 s'
+fi
 holds 'r["stop_reason"] == "budget_device"'
 holds '0 < r["evaluations"] and 20 < r["device_s"] <= r["wall_s"]'
 # A screening in hand and the first look of the promotion are not cut off.
