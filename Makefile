@@ -12,9 +12,11 @@ run: build
 build: setup configure
 	cmake --build build --target kbeam kbeam-runner kernelbeam
 
+# Of what measures real time, a neighbour on the machine can spoil one run: it has to pass once in two.
 test: setup-test configure
 	cmake --build build
-	ctest --preset release
+	ctest --preset release -LE measures
+	ctest --preset release -L measures --repeat until-pass:2
 
 attacks: setup-test configure
 	cmake --build build --target kbeam kbeam-attacks

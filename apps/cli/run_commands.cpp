@@ -112,6 +112,9 @@ Result<Json> read_status(const OpenRun& run) {
   }
   status["champions"] = Json::array();
   for (auto& [name, champion] : champions) status["champions"].push_back(std::move(champion));
+  // Evaluations that another machine made: no budget of this run paid for them.
+  ASSIGN_OR_RETURN(const std::vector<Event> collected, run.archive->events_of("collected"));
+  status["collected"] = collected.size();
   ASSIGN_OR_RETURN(status["contributions"], who_did_what(*run.archive));
   add_budgets(usage, status);
   status["winner"] = ended ? ended->at("winner") : Json();
@@ -156,6 +159,8 @@ void print_status(const Json& status) {
     fmt::print("  {:.1f} evaluations a minute, engine overhead {:.1f} % of the wall time\n",
                status["evaluations_per_minute"].get<double>(),
                100 * status["engine_overhead_fraction"].get<double>());
+  if (const auto collected = status["collected"].get<int>(); collected > 0)
+    fmt::print("  {} more evaluations, made elsewhere, were collected\n", collected);
   if (!status["clock_went_back_s"].is_null())
     fmt::print(
         "  the clock of this machine went back by {:.0f} s: events are in the order of their "
