@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "base/affinity.h"
@@ -24,6 +23,7 @@
 #include "loop/end_reserve.h"
 #include "loop/goal.h"
 #include "loop/inbox.h"
+#include "loop/lineup.h"
 #include "loop/metered_judge.h"
 #include "loop/pace.h"
 #include "loop/promotion.h"
@@ -48,16 +48,6 @@ constexpr double kLongestControl = 60;
 // campaign. On a GPU the first screens are paired with vendors' routines, a second a call.
 constexpr double kMostScreenSeconds = 45;
 constexpr double kMostDeviceScreenSeconds = 600;
-
-// Champions that a promotion proved wrong, and those that it proved slower on their case.
-struct Bans {
-  std::set<std::string> candidates;
-  std::set<std::pair<std::string, std::string>> on_case;  // case, candidate
-  bool contains(const Champion& champion) const {
-    return candidates.contains(champion.candidate_id) ||
-           on_case.contains({champion.case_name, champion.candidate_id});
-  }
-};
 
 class Campaign {
  public:
@@ -125,12 +115,12 @@ class Campaign {
   Evaluation measured(const CompareRequest& request);
   Result<void> settle(const Candidate& candidate, const std::vector<Case>& cases);
   void tell_progress();
-  std::optional<Candidate> assemble_winner(const Bans& bans) const;
-  bool ban_what_failed(const Candidate& portfolio, Bans& bans) const;
   Result<Promotion> promote_now(const BuiltCandidate& built);
   Result<void> record_promotion(const BuiltCandidate& built);
 
-  Candidate reference_portfolio() const;
+  FindCandidate finder() const {
+    return [this](const std::string& id) { return search_->find(id); };
+  }
   Result<Subject> reference_subject();
   Result<BuiltCandidate> rebuilt(const Candidate& candidate, const char* attempted);
   double reference_speedup(const std::string& case_name) const;
@@ -411,29 +401,6 @@ void Campaign::fill_pipeline() {
   }
 }
 
-// Every champion at once, the baseline where there is none yet: what a screen is paired with.
-Candidate Campaign::reference_portfolio() const {
-  std::vector<Champion> rows = search_->champions();
-  std::map<std::string, Candidate> candidates;
-  for (const Champion& champion : rows)
-    if (const auto found = search_->find(champion.candidate_id))
-      candidates[champion.candidate_id] = *found;
-  std::vector<RegimePoint> points;
-  for (const auto& [case_name, value] : regime_points(setup_.problem)) {
-    points.push_back({case_name, value});
-    const bool crowned =
-        std::any_of(rows.begin(), rows.end(),
-                    [&, name = case_name](const Champion& row) { return row.case_name == name; });
-    if (crowned) continue;
-    Candidate row = baseline_.portfolio;
-    row.rows = {baseline_.portfolio.row_for(value)};
-    row.id = candidate_id(row);
-    rows.push_back({.case_name = case_name, .candidate_id = row.id});
-    candidates[row.id] = row;
-  }
-  return assemble_portfolio(rows, points, candidates);
-}
-
 // A resumed run has champions and challengers whose rows this process has not built yet; the cache
 // makes that cheap. What was built once may fail to build now, on a machine that has other work.
 Result<BuiltCandidate> Campaign::rebuilt(const Candidate& candidate, const char* attempted) {
@@ -446,7 +413,8 @@ Result<BuiltCandidate> Campaign::rebuilt(const Candidate& candidate, const char*
 }
 
 Result<Subject> Campaign::reference_subject() {
-  const Candidate reference = reference_portfolio();
+  const Candidate reference =
+      reference_portfolio(setup_.problem, search_->champions(), baseline_.portfolio, finder());
   RETURN_IF_ERROR(rebuilt(reference, "rebuild the champions"));
   return builds_->subject_of(reference, candidate_id(reference));
 }
@@ -667,28 +635,6 @@ void Campaign::tell_progress() {
   progress_.refresh(view);
 }
 
-// The latest champion of every case that no failed promotion has banned. Where nobody beat the
-// baseline the neighbouring champion serves: the library does not ship LAPACK.
-std::optional<Candidate> Campaign::assemble_winner(const Bans& bans) const {
-  std::map<std::string, Champion> latest;
-  for (const Champion& champion : history_.crowned)
-    if (!bans.contains(champion)) latest[champion.case_name] = champion;
-  if (latest.empty()) return std::nullopt;
-  std::vector<Champion> champions;
-  std::vector<RegimePoint> points;
-  std::map<std::string, Candidate> candidates;
-  for (const auto& [case_name, value] : regime_points(setup_.problem)) {
-    points.push_back({case_name, value});
-    const auto found = latest.find(case_name);
-    if (found == latest.end()) continue;
-    champions.push_back(found->second);
-    candidates[found->second.candidate_id] = *search_->find(found->second.candidate_id);
-  }
-  Candidate winner = assemble_portfolio(champions, points, candidates);
-  winner.id = candidate_id(winner);
-  return winner;
-}
-
 Result<void> Campaign::promote_portfolio() {
   if (stop_reason_ == StopReason::asked_to_stop) {
     not_promoted_because_ = "stopped before promotion; resume the run to finish it";
@@ -697,7 +643,8 @@ Result<void> Campaign::promote_portfolio() {
   progress_.phase("promoting the portfolio on sealed inputs");
   Bans bans;
   for (int attempt = 0; attempt < kPromotionAttempts; ++attempt) {
-    const std::optional<Candidate> portfolio = assemble_winner(bans);
+    const std::optional<Candidate> portfolio =
+        assemble_winner(setup_.problem, history_.crowned, bans, finder());
     if (!portfolio) {
       not_promoted_because_ = "no candidate was confirmed faster than the baseline on any case";
       return {};
@@ -721,7 +668,7 @@ Result<void> Campaign::promote_portfolio() {
     if (not_promoted_because_.empty()) return {};
     progress_.event("the portfolio failed its promotion: " + not_promoted_because_);
     if (engine_failed(*promotion_)) continue;  // ours: once more, and nobody is to blame
-    if (!ban_what_failed(*portfolio, bans)) return {};
+    if (!ban_what_failed(*promotion_, *portfolio, history_.crowned, finder(), bans)) return {};
   }
   return {};
 }
@@ -742,27 +689,6 @@ Result<Promotion> Campaign::promote_now(const BuiltCandidate& built) {
                   .attempts = kPromotionAttempts,
                   .slower_allowed = goal_.slower_allowed(),
                   .most_s = reserve_->left_for_promotion_s(use())});
-}
-
-// False: there is nobody to blame, and the same portfolio would come again.
-bool Campaign::ban_what_failed(const Candidate& portfolio, Bans& bans) const {
-  const std::size_t before = bans.candidates.size() + bans.on_case.size();
-  if (promotion_->failed_at) {
-    const Row& to_blame = portfolio.row_for(*promotion_->failed_at);
-    for (const Champion& champion : history_.crowned) {
-      const std::optional<Candidate> crowned = search_->find(champion.candidate_id);
-      const Row& row = crowned->rows.front();
-      if (row.source == to_blame.source && row.knobs == to_blame.knobs)
-        bans.candidates.insert(champion.candidate_id);
-    }
-  }
-  for (const std::string& case_name : promotion_->slower_cases) {
-    const Champion* latest = nullptr;
-    for (const Champion& champion : history_.crowned)
-      if (champion.case_name == case_name && !bans.contains(champion)) latest = &champion;
-    if (latest != nullptr) bans.on_case.insert({case_name, latest->candidate_id});
-  }
-  return bans.candidates.size() + bans.on_case.size() > before;
 }
 
 Result<void> Campaign::record_promotion(const BuiltCandidate& built) {
