@@ -22,6 +22,11 @@ constexpr std::size_t kMostForFit = 100;
 constexpr double kUsualLength = 0.6;
 constexpr double kPriorWeight = 0.35;
 
+// The share of the variance that is a sum of effects of single knobs. Most of what a knob does to a
+// time it does whatever the others are, and that a few points show; what is left is for knobs that
+// depend on each other.
+constexpr double kAloneShare = 0.7;
+
 double matern(double squared_distance) {
   const double r = std::sqrt(5 * squared_distance);
   return (1 + r + r * r / 3) * std::exp(-r);
@@ -60,17 +65,20 @@ double GaussianProcess::gap(std::size_t knob, double a, double b) const {
   return a == b ? 0 : 1;
 }
 
-double GaussianProcess::squared_distance(const Point& a, const Point& b) const {
-  double sum = 0;
+double GaussianProcess::correlation(const Point& a, const Point& b,
+                                    const std::vector<double>& lengths) const {
+  double together = 0, alone = 0;
   for (std::size_t knob = 0; knob < a.size(); ++knob) {
-    const double length = lengths_.of_knob[knob];
-    sum += gap(knob, a[knob], b[knob]) / (length * length);
+    const double squared = gap(knob, a[knob], b[knob]) / (lengths[knob] * lengths[knob]);
+    together += squared;
+    alone += squared > 0 ? matern(squared) : 1;
   }
-  return sum;
+  if (a.empty()) return 1;
+  return (1 - kAloneShare) * matern(together) + kAloneShare * alone / static_cast<double>(a.size());
 }
 
 double GaussianProcess::correlation(const Point& a, const Point& b) const {
-  return matern(squared_distance(a, b));
+  return correlation(a, b, lengths_.of_knob);
 }
 
 void GaussianProcess::set_data(std::vector<Point> points, std::vector<double> values) {
@@ -153,19 +161,11 @@ std::vector<std::size_t> GaussianProcess::choose_for_fit() const {
 // of the prior of the lengths.
 double GaussianProcess::misfit(const Lengths& lengths,
                                const std::vector<std::size_t>& chosen) const {
-  std::vector<double> inverse_squares;
-  for (const double length : lengths.of_knob) inverse_squares.push_back(1 / (length * length));
   std::vector<std::vector<double>> rows;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     std::vector<double>& row = rows.emplace_back();
-    const Point& a = points_[chosen[i]];
-    for (std::size_t j = 0; j < i; ++j) {
-      const Point& b = points_[chosen[j]];
-      double distance = 0;
-      for (std::size_t knob = 0; knob < a.size(); ++knob)
-        distance += gap(knob, a[knob], b[knob]) * inverse_squares[knob];
-      row.push_back(matern(distance));
-    }
+    for (std::size_t j = 0; j < i; ++j)
+      row.push_back(correlation(points_[chosen[i]], points_[chosen[j]], lengths.of_knob));
     row.push_back(1 + lengths.noise);
   }
   if (!factor_in_place(rows)) return std::numeric_limits<double>::infinity();

@@ -1,5 +1,7 @@
 // A Gaussian process over knob settings: what a score is likely to be where nothing was measured,
-// and how sure that is. Matern 5/2 with a length of its own for each knob. Knows nothing of tuning.
+// and how sure that is. Matern 5/2 with a length of its own for each knob: a sum over single knobs,
+// and less of what they do together (after Duvenaud, Nickisch and Rasmussen, 2011). Knows nothing
+// of tuning.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +51,7 @@ class GaussianProcess {
     std::vector<double> of_knob;
     double noise = 0.01;  // variance of a value beside 1 of the process
   };
-  double squared_distance(const Point& a, const Point& b) const;
+  double correlation(const Point& a, const Point& b, const std::vector<double>& lengths) const;
   double gap(std::size_t knob, double a, double b) const;
   void factor();
   void solve_values();

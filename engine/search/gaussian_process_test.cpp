@@ -36,8 +36,8 @@ GaussianProcess::Place place_at(const GaussianProcess& process, const Point& poi
 
 TEST(GaussianProcess, BelievesWhatItWasToldAndDoubtsTheRest) {
   GaussianProcess process({true, true, false});
-  process.set_data({{0.1, 0.5, 0}, {0.2, 0.5, 0}}, {1.0, -1.0});
-  const auto near = process.belief(place_at(process, {0.1, 0.5, 0}));
+  process.set_data({{0.1, 0.2, 0}, {0.5, 0.8, 1}}, {1.0, -1.0});
+  const auto near = process.belief(place_at(process, {0.1, 0.2, 0}));
   EXPECT_NEAR(near.mean, 1.0, 0.4);
   const auto far = process.belief(place_at(process, {1.0, 0.0, 2}));
   EXPECT_GT(far.deviation, 2 * near.deviation);
@@ -60,6 +60,37 @@ TEST(GaussianProcess, PredictsASmoothFunctionOnceItIsFitted) {
   // The fit sees which knob matters.
   EXPECT_GT(process.correlation({0.5, 0.5, 0}, {0.5, 0.5, 1}), 0.9);
   EXPECT_LT(process.correlation({0.0, 0.5, 0}, {1.0, 0.5, 0}), 0.9);
+}
+
+TEST(GaussianProcess, SeesFromFewPointsWhatEachKnobDoesByItself) {
+  // Seven switches with an effect each, of which twelve settings are known.
+  const auto level = [](const Point& point) {
+    double sum = 0;
+    for (std::size_t knob = 0; knob < point.size(); ++knob) sum += point[knob] * (knob + 1.0) / 7;
+    return sum - 2;
+  };
+  const auto setting = [](unsigned bits) {
+    Point point;
+    for (int knob = 0; knob < 7; ++knob) point.push_back((bits >> knob) & 1u);
+    return point;
+  };
+  std::vector<Point> points;
+  std::vector<double> values;
+  Random random(9);
+  for (int i = 0; i < 12; ++i) {
+    points.push_back(setting(static_cast<unsigned>(random.below(128))));
+    values.push_back(level(points.back()));
+  }
+  GaussianProcess process(std::vector<bool>(7, true));
+  process.set_data(points, values);
+  process.fit();
+  double error = 0, spread = 0;
+  for (unsigned bits = 0; bits < 128; ++bits) {
+    const double truth = level(setting(bits));
+    error += std::pow(process.belief(place_at(process, setting(bits))).mean - truth, 2);
+    spread += truth * truth;
+  }
+  EXPECT_LT(error, 0.4 * spread);
 }
 
 TEST(GaussianProcess, AddingPointByPointIsTheSameAsAllAtOnce) {
