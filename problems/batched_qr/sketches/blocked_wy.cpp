@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-KBEAM_KNOB(int, kWidth, 16, 8, 16);               // floats a vector
+KBEAM_KNOB(int, kWidth, 16, 4, 8, 16);            // floats a vector
 KBEAM_KNOB(int, kPanel, 16, 16, 32, 48, 64);      // columns a panel
 KBEAM_KNOB(int, kTileVectors, 1, 1, 2, 3);        // register tile of A -= V W: vectors of rows
 KBEAM_KNOB(int, kTileColumns, 2, 1, 2, 4, 6, 8);  // register tile of both products: columns

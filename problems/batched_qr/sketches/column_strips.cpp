@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <utility>
 
-KBEAM_KNOB(int, kLanes, 16, 8, 16);         // columns a strip, and reflectors a block
+KBEAM_KNOB(int, kLanes, 16, 4, 8, 16);      // columns a strip, and reflectors a block
 KBEAM_KNOB(int, kStrips, 2, 1, 2, 3, 4);    // strips that are updated together
 KBEAM_KNOB(int, kReflectors, 8, 4, 8, 16);  // register tile of W = V'A: this many rows by kStrips
 KBEAM_KNOB(int, kRows, 4, 1, 2, 4, 6, 8);   // register tile of A -= V W: this many rows by kStrips

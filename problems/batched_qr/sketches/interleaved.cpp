@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <utility>
 
-KBEAM_KNOB(int, kLanes, 16, 8, 16);      // matrices a vector
+KBEAM_KNOB(int, kLanes, 16, 4, 8, 16);   // matrices a vector
 KBEAM_KNOB(int, kBlock, 2, 1, 2, 3, 4);  // reflectors that are applied at once, to as many columns
 KBEAM_KNOB(int, kGroup, 1, 1, 2, 4);     // blocks of columns that share each load of a block
 KBEAM_KNOB(int, kPipeline, 0, 0, 1);     // 1: pack and unpack other groups between the reflectors

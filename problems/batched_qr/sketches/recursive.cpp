@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-KBEAM_KNOB(int, kWidth, 16, 8, 16);               // floats a vector
+KBEAM_KNOB(int, kWidth, 16, 4, 8, 16);            // floats a vector
 KBEAM_KNOB(int, kPanel, 32, 16, 32, 64, 128);     // columns where the recursion starts
 KBEAM_KNOB(int, kLeaf, 2, 2, 4, 8, 16);           // columns where it ends
 KBEAM_KNOB(int, kTileReflectors, 1, 1, 2, 4);     // register tile of W = V'A: vectors of reflectors

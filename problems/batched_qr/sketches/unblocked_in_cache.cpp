@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-KBEAM_KNOB(int, kWidth, 16, 8, 16);           // floats a vector
+KBEAM_KNOB(int, kWidth, 16, 4, 8, 16);        // floats a vector
 KBEAM_KNOB(int, kColumns, 1, 1, 2, 4, 6, 8);  // columns that share each load of the reflector
 KBEAM_KNOB(int, kFuseNorm, 0, 0, 1);  // 1: the next column's norm is taken while it is updated
 KBEAM_KNOB(int, kPad, 0, 0, 1, 3);    // empty vectors between columns, against 4 KiB aliasing
