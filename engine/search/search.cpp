@@ -13,6 +13,7 @@
 #include "base/entropy.h"
 #include "search/beam.h"
 #include "search/champion_board.h"
+#include "search/lending.h"
 #include "search/sketch_tuning.h"
 #include "search/target_choice.h"
 
@@ -209,11 +210,17 @@ std::optional<Proposal> BeamSearch::propose_untried() {
 std::optional<Proposal> BeamSearch::propose_in(const BeamSlot& slot) {
   const Standings now = standings();
   const SearchView view{config_, beam_, sketches_, now, models_turn_};
-  const auto target = choose_target(slot, view, random_);
+  auto target = choose_target(slot, view, random_);
   CHECK(target.has_value(), "a slot is given only where some sketch can be asked");
   SketchTuning& tuning = sketches_[target->sketch];
-  const auto suggestion = suggest(tuning, *target);
-  if (!target->case_name.empty()) models_turn_ = !models_turn_;
+  std::optional<Suggestion> suggestion;
+  if (auto loan = slot.restart ? std::nullopt : borrow(target->sketch, view)) {
+    target = Target{target->sketch, loan->case_name, {}};
+    suggestion = std::move(loan->suggestion);
+  } else {
+    suggestion = suggest(tuning, *target);
+    if (!target->case_name.empty()) models_turn_ = !models_turn_;
+  }
   if (!suggestion) {
     update_open(family_of(target->sketch));
     return std::nullopt;

@@ -44,7 +44,7 @@ struct SearchConfig {
 struct Proposal {
   Candidate candidate;
   Role role = Role::structural;
-  std::string strategy;           // "default", "random", "local_search", "model"
+  std::string strategy;           // "default", "random", "borrowed", "local_search", "model"
   std::vector<std::string> aims;  // the cases it is meant to win; empty: all
   std::string why;                // for the decision log
 };

@@ -153,7 +153,7 @@ TEST(Search, KeepsTheReservedShareAndUsesAllRoles) {
     ++roles[proposal.role];
     reserved.push_back(proposal.role != Role::exploit);
     EXPECT_FALSE(proposal.why.empty());
-    EXPECT_THAT((std::set<std::string>{"default", "random", "local_search", "model"}),
+    EXPECT_THAT((std::set<std::string>{"default", "random", "borrowed", "local_search", "model"}),
                 Contains(proposal.strategy));
   }
   EXPECT_THAT(roles, SizeIs(3));
@@ -579,6 +579,34 @@ TEST(Search, AFamilyThatArrivesLateIsLookedAtNextAndProtected) {
   EXPECT_EQ(family_named(*search, "late").role, Role::exploit);
 }
 
+TEST(Search, TriesInOneSketchWhatAKnobBroughtInAnother) {
+  SimulatedFamily lender = hill_family("lender", 2, 6, 1),
+                  borrower = hill_family("borrower", 2, 5, 2);
+  // k4 alone matters, and more than noise.
+  for (SimulatedFamily* const family : {&lender, &borrower}) {
+    family->steepness = 0.2;
+    for (auto& [case_name, summit] : family->summit) summit = {0, 0, 0, 0, 2};
+  }
+  SimulatedCampaign campaign(kCases, {lender, borrower}, 3);
+  const auto search = Search::make(campaign.config(), campaign.sketches());
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(campaign.step(*search));
+  std::set<std::string> borrowers;
+  for (const Proposal& proposal : campaign.trace) {
+    if (proposal.strategy != "borrowed") continue;
+    borrowers.insert(proposal.candidate.family);
+    // Of the knobs that differ from the parent, each is as some setting of the other sketch has it.
+    const auto parent = search->find(proposal.candidate.parent);
+    ASSERT_TRUE(parent.has_value());
+    EXPECT_EQ(parent->family, proposal.candidate.family);
+    const std::vector<int> choices = simulated_choices(proposal.candidate);
+    EXPECT_TRUE(std::any_of(campaign.trace.begin(), campaign.trace.end(), [&](const Proposal& one) {
+      return one.candidate.family != proposal.candidate.family &&
+             simulated_choices(one.candidate) == choices;
+    }));
+  }
+  EXPECT_FALSE(borrowers.empty());
+}
+
 TEST(Search, ProposalsNameTheirParentAndWhatChanged) {
   SimulatedCampaign campaign = campaign_with_seed(16);
   const auto search = Search::make(campaign.config(), campaign.sketches());
@@ -586,7 +614,7 @@ TEST(Search, ProposalsNameTheirParentAndWhatChanged) {
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(campaign.step(*search));
     const Proposal& proposal = campaign.trace.back();
-    if (proposal.strategy != "local_search" && proposal.strategy != "model") {
+    if (proposal.strategy == "default" || proposal.strategy == "random") {
       EXPECT_EQ(proposal.candidate.parent, "");
       continue;
     }

@@ -14,6 +14,14 @@ constexpr std::size_t kFirstSettings = 5;  // that worked, before the model has 
 
 }  // namespace
 
+std::optional<KnobValues> best_setting(const Arm& arm) {
+  const auto best =
+      std::max_element(arm.scores.begin(), arm.scores.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (best == arm.scores.end()) return std::nullopt;
+  return best->first;
+}
+
 SketchTuning::SketchTuning(Sketch sketch, const std::vector<std::string>& cases, std::uint64_t seed)
     : sketch_(std::move(sketch)),
       space_(sketch_.knobs, sketch_.constraints),
@@ -79,6 +87,24 @@ std::optional<Suggestion> SketchTuning::suggest_for(const std::string& case_name
   auto parent = tuner.parent();
   std::string strategy = parent ? tuner.name() : "random";
   return taken(std::move(*knobs), std::move(strategy), std::move(parent));
+}
+
+std::optional<Suggestion> SketchTuning::suggest_borrowed(const std::string& case_name,
+                                                         const KnobValues& theirs) {
+  Arm& arm = arms_.at(case_name);
+  const std::optional<KnobValues> own = best_setting(arm);
+  if (!own || exhausted_) return std::nullopt;
+  KnobValues knobs = *own;
+  for (const Knob& knob : space_.knobs()) {
+    const auto lent = theirs.find(knob.name);
+    if (lent != theirs.end() &&
+        std::find(knob.choices.begin(), knob.choices.end(), lent->second) != knob.choices.end())
+      knobs[knob.name] = lent->second;
+  }
+  const auto setting = space_.find_setting(knobs);
+  if (!setting || !space_.allows(*setting) || sampler_.taken(*setting)) return std::nullopt;
+  ++arm.aimed;
+  return taken(std::move(knobs), "borrowed", own);
 }
 
 bool SketchTuning::tell(const Outcome& outcome) {

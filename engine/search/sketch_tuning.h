@@ -25,6 +25,9 @@ struct Arm {
   int dry = 0;      // of those, told since the last gain
 };
 
+// Nothing when nothing was accepted.
+std::optional<KnobValues> best_setting(const Arm& arm);
+
 struct Suggestion {
   KnobValues knobs;
   std::string strategy;
@@ -56,6 +59,10 @@ class SketchTuning {
   std::optional<Suggestion> suggest_random();
   std::optional<Suggestion> suggest_for(const std::string& case_name);
   Suggestion suggest_promised(const Promise& promise);
+  // The best setting of this regime with the knobs that `theirs` has too set as there, where this
+  // sketch knows the choice. Nothing when that setting was asked for, or is not allowed.
+  std::optional<Suggestion> suggest_borrowed(const std::string& case_name,
+                                             const KnobValues& theirs);
 
   // The setting that is expected to bring most beyond what these regimes have. Nothing before
   // enough settings worked, or when none is left.
