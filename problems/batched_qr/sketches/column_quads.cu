@@ -597,6 +597,7 @@ struct PanelWarp {
       sum = fmaf(x, x, sum);
     }
     for (int level = 16; level > 0; level >>= 1) sum += __shfl_xor_sync(~0u, sum, level);
+    __syncwarp();  // all have read the slot
     if (lane / 4 == group) {
 #pragma unroll 1
       for (int i = 4 + lane % 4; i < end; i += 4) slot[i] *= scale.to;
@@ -635,15 +636,16 @@ struct PanelWarp {
     int c = 8 * kHalf;
     if (c >= end) return;
     float* next = slots + slot_place(kChunks, panel) + c * slot_floats(live);
-    float* slot = next;
+    // The first pivot is preceded by one of zeros. Where it is read from its slot that is the slot
+    // of the second: in its own a lane could still read while another already writes.
+    float* slot = next + slot_floats(live);
     float u[2] = {};
-    // The first pivot is preceded by one of zeros.
     const float zeros[4] = {};
     each_chunk([&](int k) {
       if constexpr (kHold)
         x[k][0] = x[k][1] = x[k][2] = x[k][3] = 0;
       else
-        store_if(lane < 4, next + row_in_chunk(), 4 + k * kColumns, zeros);
+        store_if(lane < 4, slot + row_in_chunk(), 4 + k * kColumns, zeros);
     });
     __syncwarp();
 #pragma unroll 1
@@ -686,8 +688,11 @@ struct PanelWarp {
           w = again.w;
           load_pivot(slot);
           dots<kHalf>(slot, d);
+          __syncwarp();  // all have read the slot
         }
       }
+      // Where the last chunk to be read is followed by no other, w waits for those who read it.
+      if constexpr (!kHold || kStep == 1) __syncwarp();
       if (lane == 4 * group) {
         slot[4 + c] = w;
         *reinterpret_cast<float2*>(slot) = make_float2(r.gamma, r.over_norm);
@@ -1045,7 +1050,11 @@ int plan_part(Job& job, const Part& part, int columns) {
       {.grid = job.batch * ranks,
        .block = 32 * warps,
        .cluster = {ranks, 1},
-       .shared_bytes = (shape.reflectors + 1) / 2 * 16 + 4 * slot_place(kChunks, shape.blocks)},
+       .shared_bytes =
+           (shape.reflectors + 1) / 2 * 16 +
+           4 * (slot_place(kChunks, shape.blocks) +
+                // The slot after the last may hold the zeros before the last pivot.
+                (kChunks > kHeld ? slot_floats(live_chunks(kChunks, shape.blocks - 1)) : 0))},
       part.a, part.h, part.tau, kept, shape);
   if (rest) {
     shape.n = part.n - columns;
