@@ -13,7 +13,7 @@ KBEAM_KNOB(int, kStep, 4, 2, 4, 6);       // chunks of rows that are left out to
 KBEAM_KNOB(int, kMostRanks, 2, 1, 2, 3);  // blocks a matrix, if there are few
 KBEAM_KNOB(int, kRankWarps, 4, 4, 6, 7);  // warps of each, if there are several
 KBEAM_KNOB(int, kCut, 6, 4, 6, 11);       // the same as kStep, while blocks of pivots are applied
-KBEAM_KNOB(int, kWriters, 8, 8, 32);      // lanes that write a pivot: of its column, or all
+KBEAM_KNOB(int, kArrivals, 8, 1, 8);      // lanes that arrive for a pivot
 
 namespace {
 
@@ -26,6 +26,9 @@ constexpr float kTinySquare = 0x1p-90f;
 
 constexpr int kColumns = 16;  // of a panel, and rows of a chunk
 constexpr int kSets = 4;      // of four columns
+// A pivot is written by the lanes of its column, each of which arrives for it, or by all lanes, and
+// one arrives for the warp. That is as right, but not every tool knows.
+constexpr bool kAllWrite = kArrivals == 1;
 // Factors of stored reflectors and of columns that meet them as halves; low halves keep their bits.
 constexpr float kRaise = 0x1p5f, kLower = 0x1p-5f;
 
@@ -33,52 +36,59 @@ constexpr float kRaise = 0x1p5f, kLower = 0x1p-5f;
 __device__ __forceinline__ std::uint32_t shared_address(const void* p) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
 }
-__device__ __forceinline__ void barrier_init(std::uint64_t* barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(arrivals)
+// The address of a barrier. Opaque, so that it is not made anew for every use.
+using Barrier = std::uint32_t;
+__device__ __forceinline__ Barrier barrier_at(const std::uint64_t* barrier) {
+  Barrier address;
+  asm volatile("mov.b32 %0, %1;" : "=r"(address) : "r"(shared_address(barrier)));
+  return address;
+}
+__device__ __forceinline__ Barrier later(Barrier barrier, int count) {
+  return barrier + 8 * count;
+}
+__device__ __forceinline__ void barrier_init(Barrier barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+__device__ __forceinline__ void barrier_arrive(Barrier barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+__device__ __forceinline__ void barrier_expect(Barrier barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
-__device__ __forceinline__ void barrier_arrive(std::uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
-               : "memory");
-}
-__device__ __forceinline__ void barrier_expect(std::uint64_t* barrier, int bytes) {
-  asm volatile(
-      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-      "r"(bytes)
-      : "memory");
-}
-__device__ __forceinline__ bool barrier_done(std::uint64_t* barrier) {
+__device__ __forceinline__ bool barrier_done(Barrier barrier) {
   std::uint32_t done;
   asm volatile(
       "{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], 0;"
       " selp.u32 %0, 1, 0, p;}"
       : "=r"(done)
-      : "r"(shared_address(barrier))
+      : "r"(barrier)
       : "memory");
   return done != 0;
 }
-__device__ __forceinline__ void barrier_wait(std::uint64_t* barrier) {
+__device__ __forceinline__ void barrier_wait(Barrier barrier) {
   std::uint32_t done = 0;
   while (!done)
     asm volatile(
         "{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;"
         " selp.u32 %0, 1, 0, p;}"
         : "=r"(done)
-        : "r"(shared_address(barrier))
+        : "r"(barrier)
         : "memory");
+}
+__device__ __forceinline__ int lane_of_warp() {
+  int lane;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
 }
 // Writes to the same place in the shared memory of block `rank`, and counts the bytes on its
 // barrier.
-__device__ __forceinline__ void send(float4* place, float4 value, std::uint64_t* barrier,
-                                     int rank) {
+__device__ __forceinline__ void send(float4* place, float4 value, Barrier barrier, int rank) {
   std::uint32_t to, on;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
                : "=r"(to)
                : "r"(shared_address(place)), "r"(rank));
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-               : "=r"(on)
-               : "r"(shared_address(barrier)), "r"(rank));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(on) : "r"(barrier), "r"(rank));
   asm volatile(
       "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, "
       "[%5];" ::"r"(to),
@@ -117,6 +127,10 @@ __device__ __forceinline__ std::uint32_t warp_most(std::uint32_t x) {
   std::uint32_t most;
   asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(x));
   return most;
+}
+// For branches that then need no guard.
+__device__ __forceinline__ int same_in_warp(int x) {
+  return static_cast<int>(warp_most(static_cast<std::uint32_t>(x)));
 }
 __device__ __forceinline__ float reciprocal(float x) {
   float r;
@@ -179,12 +193,11 @@ __device__ __forceinline__ float2 from_halves(std::uint32_t pair) {
   return __half22float2(reinterpret_cast<const __half2&>(pair));
 }
 // Copies to shared memory and counts the bytes on the barrier.
-__device__ __forceinline__ void copy_bulk(void* to, const void* from, int bytes,
-                                          std::uint64_t* barrier) {
+__device__ __forceinline__ void copy_bulk(void* to, const void* from, int bytes, Barrier barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
           "r"(shared_address(to)),
-      "l"(from), "r"(bytes), "r"(shared_address(barrier))
+      "l"(from), "r"(bytes), "r"(barrier)
       : "memory");
 }
 // A move in its place: moves that may change places need registers for both sides of all.
@@ -201,12 +214,18 @@ __device__ __forceinline__ float select(bool first, float one, float other) {
 }
 // --- end of instructions ---
 
-// Over the eight lanes of a column, of all sets at once.
-__device__ __forceinline__ void oct_sums(float (&x)[kSets]) {
+// Over the eight lanes of a column, of sets kFirst .. at once, with `between` after each level.
+template <int kFirst, class Between>
+__device__ __forceinline__ void oct_sums(float (&x)[kSets], const Between& between) {
 #pragma unroll
-  for (int distance = 1; distance < 8; distance *= 2)
+  for (int level = 0; level < 3; ++level) {
+    float other[kSets];
 #pragma unroll
-    for (int s = 0; s < kSets; ++s) x[s] += __shfl_xor_sync(~0u, x[s], distance);
+    for (int s = kFirst; s < kSets; ++s) other[s] = __shfl_xor_sync(~0u, x[s], 1 << level);
+    between(level);
+#pragma unroll
+    for (int s = kFirst; s < kSets; ++s) x[s] += other[s];
+  }
 }
 
 // The power of two that brings `most` near 1, and its inverse; both are normal numbers.
@@ -426,24 +445,27 @@ struct PanelWarp {
     }
     if constexpr (kFrom > 0) meet<kFirst, kFrom - kStep>(bring, part);
   }
+  template <int kFirst, class Between>
   __device__ __forceinline__ static void finish_dots(const float (&part)[kSets][2],
-                                                     float (&d)[kSets]) {
+                                                     float (&d)[kSets], const Between& between) {
 #pragma unroll
-    for (int s = 0; s < kSets; ++s) d[s] = part[s][0] + part[s][1];
-    oct_sums(d);
+    for (int s = kFirst; s < kSets; ++s) d[s] = part[s][0] + part[s][1];
+    oct_sums<kFirst>(d, between);
   }
 
   // Meets the pivots of another warp's panel; the last stays in x.
   __device__ __forceinline__ void follow(int panel, int count) {
     const float* slot = slots + slot_place(kChunks, panel);
-    std::uint64_t* bar = bars + panel * kColumns;
+    Barrier bar = barrier_at(bars + panel * kColumns);
     // A warp on the scheduler of the one that makes the pivots would delay it.
     const bool beside = panel / warps % ranks == rank && (mine % warps - panel % warps) % 4 == 0;
     bool ready = false;
-    if (beside) barrier_wait(bar + count - 1);
+    live = same_in_warp(live);
+    if (beside) barrier_wait(later(bar, count - 1));
 #pragma unroll 1
     for (int c = 0; c < count; ++c, slot += slot_floats(live)) {
-      if (!ready) barrier_wait(bar + c);
+      if (!ready) barrier_wait(bar);
+      bar = later(bar, 1);
       const float2 factors = *reinterpret_cast<const float2*>(slot);
       float part[kSets][2] = {}, d[kSets];
       meet<0>(
@@ -454,9 +476,9 @@ struct PanelWarp {
           },
           part);
       add_dots<0>(part, kStep);
-      ready = c + 1 < count && barrier_done(bar + c + 1);
+      ready = c + 1 < count && barrier_done(bar);
       add_dots<0>(part, 0);
-      finish_dots(part, d);
+      finish_dots<0>(part, d, [](int) {});
 #pragma unroll
       for (int s = 0; s < kSets; ++s) u[s] = -factors.y * d[s] * factors.x;
     }
@@ -464,15 +486,21 @@ struct PanelWarp {
 
   // What the columns of a panel say of the next pivot.
   struct Turn {
-    float square, alpha;   // of its column: below the diagonal, and on it
-    float top[kSets];      // the diagonal's row of every column
-    float part[kSets][2];  // of the dots
+    float square, alpha;         // of its column: below the diagonal, and on it
+    float top[kSets], d[kSets];  // of every column: the diagonal's row, the dot
+    Reflector r;
+    float w;
   };
-  // Column c of my panel, in set kFirst, becomes x; columns before that set are done.
+  struct Place {
+    int c;
+    float* slot;
+    Barrier bar;
+  };
+  // Column c of my panel, in set kFirst, becomes x and goes out; columns before that set are done.
   template <int kFirst>
-  __device__ __forceinline__ void meet_own(int c, Turn& turn) {
-    const int first = c % 4 * 8, source = first + lane % 8;
-    float squares[2] = {}, quarter[4];
+  __device__ __forceinline__ void meet_own(const Place& at, Turn& turn) {
+    const int c = at.c, first = c % 4 * 8, source = first + lane % 8;
+    float squares[2] = {}, part[kSets][2] = {}, quarter[4];
     meet<kFirst>(
         [&](int k) {
 #pragma unroll
@@ -482,7 +510,7 @@ struct PanelWarp {
             x[k][i] = __shfl_sync(~0u, v, source);
           }
         },
-        turn.part);
+        part);
     float square = squares[0] + squares[1];
     square += __shfl_xor_sync(~0u, square, 4);
 #pragma unroll
@@ -491,23 +519,88 @@ struct PanelWarp {
 #pragma unroll
     for (int s = kFirst; s < kSets; ++s)
       turn.top[s] = __shfl_sync(~0u, select(c & 1, a[s][0][1], a[s][0][0]), (lane & 24) + c / 2);
+    add_dots<kFirst>(part, kStep);
     turn.square = (quarter[0] + quarter[1]) + (quarter[2] + quarter[3]);
-    add_dots<kFirst>(turn.part, kStep);
-    add_dots<kFirst>(turn.part, 0);
+    const float sum = fmaf(turn.alpha, turn.alpha, turn.square);
+    turn.r = make_reflector(turn.alpha, sum, reciprocal_root(sum));
+    turn.w = turn.alpha - turn.r.beta;
+    add_dots<kFirst>(part, 0);
+    finish_dots<kFirst>(part, turn.d, [&](int level) { write_third(level, at); });
+  }
+
+  // A third of the chunks of x goes to its slot.
+  __device__ __forceinline__ void write_third(int third, const Place& at) const {
+    constexpr int kThird = (kChunks + 11) / 12 * 4;
+#pragma unroll
+    for (int k = third * kThird; k < (third + 1) * kThird && k < kChunks; ++k) {
+      if constexpr (kAllWrite) {
+        // All four lanes of a row hold it: a chunk each.
+        if (k % 4 != 0) continue;
+        float two[2];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const auto chunk = [&](int j) { return x[k + j < kChunks ? k + j : k][i]; };
+          two[i] = select(lane & 8, select(lane & 16, chunk(3), chunk(1)),
+                          select(lane & 16, chunk(2), chunk(0)));
+        }
+        store_if(k + lane / 8 < live, at.slot + lane / 8 * kColumns + row_in_chunk(),
+                 4 + k * kColumns, two);
+      } else {
+        store_if(lane / 8 == at.c % 4 && k < live, at.slot + row_in_chunk(), 4 + k * kColumns,
+                 x[k]);
+      }
+    }
+  }
+  // What is still to be known of the pivot in x goes out, and the next place is taken.
+  template <int kFirst>
+  __device__ __forceinline__ void publish(Place& at, const Turn& turn, const Scale& scale) {
+    const int c = at.c, group = c % 4;
+#pragma unroll
+    for (int s = kFirst; s < kSets; ++s) {
+      const float over_norm = in_panel(s) > c ? -turn.r.over_norm : 0.0f;
+      u[s] = over_norm * fmaf(turn.w, turn.top[s], turn.d[s]) * turn.r.gamma;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i)
+      if (row_in_chunk() + i == c) x[0][i] = turn.w;
+    // By the lane that has written this row of chunk 0.
+    if (lane == (kAllWrite ? 0 : 8 * group) + c / 2) {
+      at.slot[4 + c] = turn.w;
+      *reinterpret_cast<float2*>(at.slot) = make_float2(turn.r.gamma, turn.r.over_norm);
+    }
+    if constexpr (kAllWrite) __syncwarp();
+    if (kAllWrite ? lane == 0 : lane / 8 == group) barrier_arrive(at.bar);
+    if (lane == c) {
+      tau = turn.r.tau;
+      diagonal = turn.r.beta * scale.back;
+      gamma = turn.r.gamma;
+      lift = scale.to;
+    }
+    at = {c + 1, at.slot + slot_floats(live), later(at.bar, 1)};
+  }
+  // The columns of set kSet. Ends early, and says so, at a pivot whose squares underflow.
+  template <int kSet>
+  __device__ __forceinline__ bool factor_set(Place& at, int count, Turn& turn) {
+    const int end = min(4 * kSet + 4, count);
+    live = same_in_warp(live);
+#pragma unroll 1
+    while (at.c < end) {
+      meet_own<kSet>(at, turn);
+      if (__any_sync(~0u, turn.square < kTinySquare)) return true;
+      publish<kSet>(at, turn, {1, 1});
+    }
+    return false;
   }
 
   // A pivot in x whose squares underflow, or of zeros, made anew.
-  struct Remade {
-    Reflector r;
-    Scale scale;
-    float w;
-  };
-  __device__ __forceinline__ Remade remake(float alpha, float (&d)[kSets]) {
+  __device__ __forceinline__ Scale remake(Turn& turn) {
     float most = 0, sum = 0, part[kSets][2] = {};
     each_chunk([&](int k) { most = fmaxf(most, fmaxf(fabsf(x[k][0]), fabsf(x[k][1]))); });
     most = __uint_as_float(warp_most(__float_as_uint(most)));
-    if (most == 0) return {{alpha, 0, 0, 0}, {1, 1}, 0};
-    const Scale scale = scale_for(fmaxf(most, fabsf(alpha)));
+    turn.r = {turn.alpha, 0, 0, 0};
+    turn.w = 0;
+    if (most == 0) return {1, 1};
+    const Scale scale = scale_for(fmaxf(most, fabsf(turn.alpha)));
     each_chunk([&](int k) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
@@ -519,81 +612,34 @@ struct PanelWarp {
     });
 #pragma unroll
     for (int distance = 1; distance < 8; distance *= 2) sum += __shfl_xor_sync(~0u, sum, distance);
-    finish_dots(part, d);
-    alpha *= scale.to;
+    finish_dots<0>(part, turn.d, [](int) {});
+    const float alpha = turn.alpha * scale.to;
     sum = fmaf(alpha, alpha, sum);
-    const Reflector r = make_reflector(alpha, sum, reciprocal_root(sum));
-    return {r, scale, alpha - r.beta};
-  }
-
-  // The lanes that write the pivot in x, and arrive for it.
-  __device__ __forceinline__ void publish(float* slot, std::uint64_t* bar, int group,
-                                          const Reflector& r) const {
-    const bool writes = kWriters == 32 || lane / 8 == group;
-    if constexpr (kWriters == 32) {
-      // All four lanes of a row hold it: a chunk each.
-#pragma unroll
-      for (int k = 0; k < kChunks; k += 4) {
-        float two[2];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const float even = k + 2 < kChunks ? select(lane & 16, x[k + 2][i], x[k][i]) : x[k][i];
-          const float odd = k + 1 >= kChunks   ? 0.0f
-                            : k + 3 >= kChunks ? x[k + 1][i]
-                                               : select(lane & 16, x[k + 3][i], x[k + 1][i]);
-          two[i] = select(lane & 8, odd, even);
-        }
-        store_if(k + lane / 8 < live, slot + lane / 8 * kColumns + row_in_chunk(), 4 + k * kColumns,
-                 two);
-      }
-    } else {
-      each_chunk([&](int k) { store_if(writes, slot + row_in_chunk(), 4 + k * kColumns, x[k]); });
-    }
-    if (lane == 8 * group) *reinterpret_cast<float2*>(slot) = make_float2(r.gamma, r.over_norm);
-    if (writes) barrier_arrive(bar);
+    turn.r = make_reflector(alpha, sum, reciprocal_root(sum));
+    turn.w = alpha - turn.r.beta;
+    return scale;
   }
 
   // My own panel.
   __device__ __forceinline__ void factor(int panel, int count) {
-    float* slot = slots + slot_place(kChunks, panel);
-    std::uint64_t* bar = bars + panel * kColumns;
+    Place at{0, slots + slot_place(kChunks, panel), barrier_at(bars + panel * kColumns)};
 #pragma unroll 1
-    for (int c = 0; c < count; ++c, slot += slot_floats(live)) {
+    while (at.c < count) {
       Turn turn{};
-      if (c < 4)
-        meet_own<0>(c, turn);
-      else if (c < 8)
-        meet_own<1>(c, turn);
-      else if (c < 12)
-        meet_own<2>(c, turn);
+      bool odd;
+      if (at.c < 4)
+        odd = factor_set<0>(at, count, turn);
+      else if (at.c < 8)
+        odd = factor_set<1>(at, count, turn);
+      else if (at.c < 12)
+        odd = factor_set<2>(at, count, turn);
       else
-        meet_own<3>(c, turn);
-      const float sum = fmaf(turn.alpha, turn.alpha, turn.square);
-      Reflector r = make_reflector(turn.alpha, sum, reciprocal_root(sum));
-      float d[kSets], w = turn.alpha - r.beta, lift_now = 1, undo = 1;
-      finish_dots(turn.part, d);
-      if (__builtin_expect(turn.square < kTinySquare, 0)) {
-        const Remade again = remake(turn.alpha, d);
-        r = again.r;
-        lift_now = again.scale.to;
-        undo = again.scale.back;
-        w = again.w;
-      }
+        odd = factor_set<3>(at, count, turn);
+      if (!odd) continue;
+      const Scale scale = remake(turn);
 #pragma unroll
-      for (int i = 0; i < 2; ++i)
-        if (row_in_chunk() + i == c) x[0][i] = w;
-#pragma unroll
-      for (int s = 0; s < kSets; ++s) {
-        const float over_norm = in_panel(s) > c ? -r.over_norm : 0.0f;
-        u[s] = over_norm * fmaf(w, turn.top[s], d[s]) * r.gamma;
-      }
-      publish(slot, bar + c, c % 4, r);
-      if (lane == c) {
-        tau = r.tau;
-        diagonal = r.beta * undo;
-        gamma = r.gamma;
-        lift = lift_now;
-      }
+      for (int third = 0; third < 3; ++third) write_third(third, at);
+      publish<0>(at, turn, scale);
     }
     if (count < kColumns) each_chunk([&](int k) { take_to_columns(k); });
   }
@@ -736,7 +782,8 @@ __device__ __forceinline__ void send_pivots(const Warp& w) {
     const int end = min((panel + 1) * kColumns, w.reflectors);
 #pragma unroll 1
     for (int j = panel * kColumns; j < end; ++j, slot += floats) {
-      barrier_wait(w.bars + j);
+      const Barrier bar = barrier_at(w.bars + j);
+      barrier_wait(bar);
 #pragma unroll 1
       for (int peer = 0; peer < w.ranks; ++peer) {
         // Only where a later panel is made.
@@ -746,7 +793,7 @@ __device__ __forceinline__ void send_pivots(const Warp& w) {
 #pragma unroll 1
         for (int i = w.lane; i < floats / 4; i += 32) {
           float4* place = reinterpret_cast<float4*>(slot) + i;
-          send(place, *place, w.bars + j, peer);
+          send(place, *place, bar, peer);
         }
       }
     }
@@ -760,7 +807,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     factor_columns(const float* a, float* h, float* tau, char* kept, Shape shape) {
   extern __shared__ float4 shared_memory[];
   PanelWarp<kChunks, kAligned, kKeep> w;
-  w.rank = cluster_rank(), w.ranks = cluster_size();
+  w.rank = same_in_warp(cluster_rank()), w.ranks = same_in_warp(cluster_size());
   const std::int64_t matrix = blockIdx.x / w.ranks;
   w.from = a + matrix * shape.matrix;
   w.to = h + matrix * shape.matrix;
@@ -768,18 +815,19 @@ __global__ void __launch_bounds__(kThreads, 1)
   w.kept = kept + matrix * (shape.blocks * kept_bytes(kChunks));
   w.m = shape.m, w.n = shape.n, w.stride = shape.stride, w.reflectors = shape.reflectors;
   w.warps = shape.warps;
-  w.lane = threadIdx.x % 32;
+  w.lane = lane_of_warp();
   w.bars = reinterpret_cast<std::uint64_t*>(shared_memory);
   w.slots = reinterpret_cast<float*>(w.bars + (shape.reflectors + 1) / 2 * 2);
   for (int i = threadIdx.x; i < shape.reflectors; i += blockDim.x) {
     // The lanes that write a pivot arrive, or the copy of one that another block makes.
     const int panel = i / kColumns;
     const bool copied = panel / w.warps % w.ranks != w.rank;
-    barrier_init(&w.bars[i], copied ? 1 : kWriters);
-    if (copied) barrier_expect(&w.bars[i], 4 * slot_floats(live_chunks(kChunks, panel)));
+    const Barrier bar = barrier_at(w.bars + i);
+    barrier_init(bar, copied ? 1 : kArrivals);
+    if (copied) barrier_expect(bar, 4 * slot_floats(live_chunks(kChunks, panel)));
   }
   fence_barrier_init();
-  const int warp = static_cast<int>(warp_most(threadIdx.x / 32));
+  const int warp = same_in_warp(threadIdx.x / 32);
   bool begun = false;
   w.mine = w.rank * w.warps + warp;
 #pragma unroll 1
@@ -902,7 +950,7 @@ struct BlockWarp {
     for (int n = 0; n < 2; ++n)
 #pragma unroll
       for (int k = 0; k < 2; ++k) triangle[n][k] = t[(n * 8 + lane / 4) * 8 + k * 4 + lane % 4];
-    barrier_wait(bars + block);
+    barrier_wait(barrier_at(bars + block));
     float sums[3][2][4] = {};
     const char* high_place = v + piece_place(lane % 16, lane / 16);
     const char* low_place = v + piece_place(lane % 16, lane / 16 + 2);
@@ -1015,20 +1063,20 @@ __global__ void __launch_bounds__(32 * kBlockWarps, 1)
   w.kept = kept + matrix * (shape.blocks * kept_bytes(kChunks));
   w.m = shape.m, w.n = shape.n, w.stride = shape.stride;
   w.blocks = shape.blocks;
-  w.lane = threadIdx.x % 32;
-  w.mine = blockIdx.x % groups * kBlockWarps + static_cast<int>(warp_most(threadIdx.x / 32));
+  w.lane = lane_of_warp();
+  w.mine = blockIdx.x % groups * kBlockWarps + same_in_warp(threadIdx.x / 32);
   w.bars = reinterpret_cast<std::uint64_t*>(shared_memory);
   char* stored = reinterpret_cast<char*>(w.bars + (shape.blocks + 15) / 16 * 16);
   w.stored = stored;
   if (threadIdx.x == 0) {
-    for (int b = 0; b < shape.blocks; ++b) barrier_init(w.bars + b, 1);
+    for (int b = 0; b < shape.blocks; ++b) barrier_init(barrier_at(w.bars + b), 1);
     fence_barrier_init();
     for (int b = 0; b < shape.blocks; ++b) {
       const int bytes = (kChunks - b) * kChunkBytes;
-      barrier_expect(w.bars + b, bytes);
+      const Barrier bar = barrier_at(w.bars + b);
+      barrier_expect(bar, bytes);
       copy_bulk(stored + kept_place(kChunks, b) + b % kCut * kChunkBytes,
-                w.kept + b * kept_bytes(kChunks) + kTriangleBytes + b * kChunkBytes, bytes,
-                w.bars + b);
+                w.kept + b * kept_bytes(kChunks) + kTriangleBytes + b * kChunkBytes, bytes, bar);
     }
   }
   w.load();
