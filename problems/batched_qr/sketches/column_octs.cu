@@ -807,6 +807,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     factor_columns(const float* a, float* h, float* tau, char* kept, Shape shape) {
   extern __shared__ float4 shared_memory[];
   PanelWarp<kChunks, kAligned, kKeep> w;
+  // What depends on them, and that is nearly every branch, is then the same as well.
   w.rank = same_in_warp(cluster_rank()), w.ranks = same_in_warp(cluster_size());
   const std::int64_t matrix = blockIdx.x / w.ranks;
   w.from = a + matrix * shape.matrix;

@@ -791,7 +791,10 @@ __global__ void __launch_bounds__(kThreads, 1)
     factor_columns(const float* a, float* h, float* tau, char* kept, Shape shape) {
   extern __shared__ float4 shared_memory[];
   PanelWarp<kChunks, kAligned, kKeep> w;
-  w.rank = cluster_rank(), w.ranks = cluster_size();
+  // Through reductions: what depends on them is then known to be the same for a warp, so that no
+  // branch is guarded.
+  w.rank = static_cast<int>(warp_most(cluster_rank()));
+  w.ranks = static_cast<int>(warp_most(cluster_size()));
   const std::int64_t matrix = blockIdx.x / w.ranks;
   w.from = a + matrix * shape.matrix;
   w.to = h + matrix * shape.matrix;
