@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 KBEAM_KNOB(int, kStep, 4, 2, 4, 6);       // chunks of rows that are left out together
 KBEAM_KNOB(int, kMostRanks, 2, 1, 2, 3);  // blocks a matrix, if there are few
