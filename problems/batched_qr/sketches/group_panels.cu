@@ -3,12 +3,14 @@
 // FP64 and their top rows, summed over the cluster, give R, tau and the triangle that turns the
 // rest of the columns into V, by 16 steps of one warp; columns that are too nearly dependent take
 // Householder steps instead. The rest of the matrix takes a panel's reflectors beside the next
-// panel. Every product of an update is three products of FP16 halves.
+// panel. Every product of an update is three products of FP16 halves. Panels of more than 4096 rows
+// stay in memory, 512 rows a block, of which the chip holds only V of the group.
 #include <cuda_fp16.h>
 #include <kbeam/candidate.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 KBEAM_KNOB(int, kGram, 1, 0, 1);             // 0: Householder steps in every panel
 KBEAM_KNOB(int, kOverlap, 1, 0, 1);          // the rest is updated beside the next panel
@@ -16,9 +18,11 @@ KBEAM_KNOB(int, kMostTiles, 12, 8, 12, 16);  // tiles of rows that one block pro
 
 namespace {
 
-constexpr int kPanel = 128;  // columns of a panel
-constexpr int kRows = 256;   // rows of a block of its cluster
-constexpr int kGroup = 16;   // columns that are factored together
+constexpr int kPanel = 128;     // columns of a panel
+constexpr int kRows = 256;      // rows of a block of its cluster
+constexpr int kTallRows = 512;  // the same where the panel stays in memory
+constexpr int kMostRanks = 16;  // blocks of a cluster
+constexpr int kGroup = 16;      // columns that are factored together
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr int kTile = 128;  // rows and columns of an update tile
 constexpr int kPieces = kPanel / 8;
@@ -385,11 +389,16 @@ struct BeforeMemory {
   std::uint16_t own_y[2][kPieces][8][8];
 };
 
+struct Nothing {};
+
+template <bool kTall>
 struct PanelMemory {
-  float p[kPanel][kRows + 16];
+  static constexpr int kOwnRows = kTall ? kTallRows : kRows;
+
+  std::conditional_t<kTall, Nothing, float[kPanel][kRows + 16]> p;
   union {
     // V of the group as halves: [high, low][piece of 8 reflectors][row].
-    std::uint16_t v[2][2][kRows][8];
+    std::uint16_t v[2][2][kOwnRows][8];
     double gram_parts[kWarps][kGramSize];
     double r_precise[kGroup + 1][kGroup];  // one row further down
   };
@@ -409,10 +418,11 @@ struct PanelMemory {
   float step_box[2][16][kGroup], step_heads[2][kGroup];
 };
 
+template <bool kTall>
 struct SharedMemory {
   union {
-    BeforeMemory before;
-    PanelMemory panel;
+    std::conditional_t<kTall, Nothing, BeforeMemory> before;
+    PanelMemory<kTall> panel;
   };
   float taus[kPanel], backs[kPanel];
   std::uint64_t v_ready, before_ready;
@@ -476,13 +486,30 @@ __device__ __forceinline__ int place_of_row(int row) {
   return (row & ~14) | (row & 2) << 2 | (row & 12) >> 1;
 }
 
+template <bool kTall>
 struct Panel {
-  SharedMemory& all;
-  PanelMemory& s;
+  static constexpr int kOwnRows = PanelMemory<kTall>::kOwnRows;
+
+  SharedMemory<kTall>& all;
+  PanelMemory<kTall>& s;
+  float* in_memory;     // this block's rows, where the panel stays there
+  std::int64_t stride;  // of its columns
   int thread, warp, lane, rank, ranks;
   int lead;  // rows of the cluster above the panel
   Share gram, top, columns;
   std::uint32_t parity_gram, parity_sum, letter;
+
+  // This block's rows of a column of the panel.
+  __device__ __forceinline__ float* own_column(int column) const {
+    if constexpr (kTall)
+      return in_memory + column * stride;
+    else
+      return s.p[column];
+  }
+
+  __device__ __forceinline__ std::int64_t column_step() const {
+    return kTall ? stride : kRows + 16;
+  }
 
   // The row of this block where the group begins.
   __device__ __forceinline__ int first_row(int group) const {
@@ -658,11 +685,13 @@ struct Panel {
     const int g = lane / 4, t = lane % 4;
     double left[4] = {}, right[4] = {};
 #pragma unroll
-    for (int step = 0; step < kRows / (16 * kWarps); ++step) {
+    for (int step = 0; step < kOwnRows / (16 * kWarps); ++step) {
       const int row = (step * kWarps + warp) * 16;
       if (row < first_row(group)) continue;
-      const float4 x = *reinterpret_cast<const float4*>(&s.p[group * kGroup + g][row + 4 * t]);
-      const float4 y = *reinterpret_cast<const float4*>(&s.p[group * kGroup + 8 + g][row + 4 * t]);
+      const float4 x =
+          *reinterpret_cast<const float4*>(own_column(group * kGroup + g) + row + 4 * t);
+      const float4 y =
+          *reinterpret_cast<const float4*>(own_column(group * kGroup + 8 + g) + row + 4 * t);
       const double a[8] = {x.x, y.x, x.y, y.y, x.z, y.z, x.w, y.w};
       const double b[2][4] = {{a[0], a[2], a[4], a[6]}, {a[1], a[3], a[5], a[7]}};
       multiply_add(left, a, b[0]);
@@ -677,8 +706,8 @@ struct Panel {
     const int c0 = group * kGroup;
     if (rank == 0) {
       const int row = first_row(group) + thread % kGroup, owner = top.owner(thread);
-      send(&s.top_box[thread - owner * top.size], s.p[c0 + thread / kGroup][row], &all.gram_ready,
-           owner);
+      send(&s.top_box[thread - owner * top.size], own_column(c0 + thread / kGroup)[row],
+           &all.gram_ready, owner);
     }
     gram_parts(group);
     __syncthreads();
@@ -810,8 +839,8 @@ struct Panel {
 
   // --- V of the group ---
 
-  __device__ __forceinline__ void emit_halves(const float (&v)[kGroup]) {
-    const int place = place_of_row(thread);
+  __device__ __forceinline__ void emit_halves(int row, const float (&v)[kGroup]) {
+    const int place = place_of_row(row);
 #pragma unroll
     for (int piece = 0; piece < 2; ++piece) {
       uint4 high, low;
@@ -825,11 +854,26 @@ struct Panel {
     }
     show_to_tensor_cores();  // and to the copy to the image of V
   }
-  // A thread a row: x U = row of the panel.
+  // Every thread its row, or its two, one after the other.
+  template <typename Visit>
+  __device__ __forceinline__ void for_own_rows(Visit visit) const {
+    if constexpr (kTall) {
+#pragma unroll 1
+      for (int row = thread; row < kOwnRows; row += kThreads) visit(row);
+    } else {
+      visit(thread);
+    }
+  }
+  // x U = row of the panel.
   template <typename Real>
   __device__ __forceinline__ void solve_rows(int group, const Real (*u)[kGroup],
                                              const Real (&over)[kGroup]) {
-    const int c0 = group * kGroup, top = thread - first_row(group);
+    for_own_rows([&](int row) { solve_row(group, row, u, over); });
+  }
+  template <typename Real>
+  __device__ __forceinline__ void solve_row(int group, int row, const Real (*u)[kGroup],
+                                            const Real (&over)[kGroup]) {
+    const int c0 = group * kGroup, top = row - first_row(group);
     float v[kGroup];
     if (top < 0) {
 #pragma unroll
@@ -838,39 +882,47 @@ struct Panel {
 #pragma unroll
       for (int k = 0; k < kGroup; ++k) {
         v[k] = k < top ? s.lu[top][k] : k == top ? 1.0f : 0.0f;
-        s.p[c0 + k][thread] = k < top ? v[k] : s.r[top][k];
+        own_column(c0 + k)[row] = k < top ? v[k] : s.r[top][k];
       }
     } else {
       Real x[kGroup];
 #pragma unroll
-      for (int k = 0; k < kGroup; ++k) x[k] = s.p[c0 + k][thread];
+      for (int k = 0; k < kGroup; ++k) x[k] = own_column(c0 + k)[row];
 #pragma unroll
       for (int j = 0; j < kGroup; ++j) {
         x[j] *= over[j];
 #pragma unroll
         for (int k = j + 1; k < kGroup; ++k) x[k] = fma(-x[j], u[j][k], x[k]);
         v[j] = static_cast<float>(x[j]);
-        s.p[c0 + j][thread] = v[j];
+        own_column(c0 + j)[row] = v[j];
       }
     }
-    emit_halves(v);
+    emit_halves(row, v);
   }
   // The same from what Householder steps left, of which `count` are reflectors.
   __device__ __forceinline__ void collect_rows(int group, int count) {
-    const int c0 = group * kGroup, top = rank == 0 ? thread - first_row(group) : kGroup;
-    float v[kGroup];
+    const int c0 = group * kGroup;
+    for_own_rows([&](int row) {
+      const int top = rank == 0 ? row - first_row(group) : kGroup;
+      float v[kGroup];
 #pragma unroll
-    for (int k = 0; k < kGroup; ++k) {
-      v[k] = top > k ? s.p[c0 + k][thread] : top == k ? 1.0f : 0.0f;
-      if (k >= count) v[k] = 0;
-    }
-    emit_halves(v);
+      for (int k = 0; k < kGroup; ++k) {
+        v[k] = top > k ? own_column(c0 + k)[row] : top == k ? 1.0f : 0.0f;
+        if (k >= count) v[k] = 0;
+      }
+      emit_halves(row, v);
+    });
+  }
+  // A group of zeros: the identity.
+  __device__ __forceinline__ void clear_rows() {
+    const float zeros[kGroup] = {};
+    for_own_rows([&](int row) { emit_halves(row, zeros); });
   }
   __device__ __forceinline__ void store_image(std::uint16_t* image, int group, int image_rows) {
     if (thread < 4)
       store_bulk(
           image + (std::int64_t{thread / 2 * kPieces + 2 * group + thread % 2}) * image_rows * 8,
-          s.v[thread / 2][thread % 2], kRows * 16);
+          s.v[thread / 2][thread % 2], kOwnRows * 16);
   }
 
   // --- the rest of the panel ---
@@ -879,9 +931,9 @@ struct Panel {
   template <bool kOwn>
   __device__ __forceinline__ void project(int tile, float raise, float (&c)[2][4]) {
     const int g = lane / 4, t = lane % 4;
-    const float* from = &s.p[tile * kGroup + g][4 * t];
+    const float* from = own_column(tile * kGroup + g) + 4 * t;
 #pragma unroll 1
-    for (int part = 0; part < kRows; part += 128) {
+    for (int part = 0; part < kOwnRows; part += 128) {
       float sums[3][2][4] = {};
 #pragma unroll 4
       for (int row = part; row < part + 128; row += 16) {
@@ -898,7 +950,7 @@ struct Panel {
           float4 x[2];
 #pragma unroll
           for (int h = 0; h < 2; ++h) {
-            x[h] = *reinterpret_cast<const float4*>(from + 8 * h * (kRows + 16) + row);
+            x[h] = *reinterpret_cast<const float4*>(from + 8 * h * column_step() + row);
             x[h].x *= raise, x[h].y *= raise, x[h].z *= raise, x[h].w *= raise;
           }
           split_rows(x, a_high, a_low);
@@ -989,7 +1041,7 @@ struct Panel {
   __device__ __forceinline__ void update(int group) {
     const int g = lane / 4, t = lane % 4;
 #pragma unroll 1
-    for (int step = 0; step < kRows / (16 * kWarps); ++step) {
+    for (int step = 0; step < kOwnRows / (16 * kWarps); ++step) {
       const int row = (step * kWarps + warp) * 16;
       std::uint32_t b_high[4],
           b_low[4];  // rows 0 .. 7: two halves of the reflectors; then the rest
@@ -1015,7 +1067,7 @@ struct Panel {
         float4 x[2];
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          at[h] = reinterpret_cast<float4*>(&s.p[tile * kGroup + g + 8 * h][row + 4 * t]);
+          at[h] = reinterpret_cast<float4*>(own_column(tile * kGroup + g + 8 * h) + row + 4 * t);
           x[h] = *at[h];
         }
         subtract_rows(x, c[0], c[1]);
@@ -1044,7 +1096,7 @@ struct Panel {
   }
   // The group's columns, two a warp; `count` reflectors.
   __device__ __forceinline__ void householder(int group, int count) {
-    constexpr int kQ = kRows / 32;
+    constexpr int kQ = kOwnRows / 32;
     const int c0 = group * kGroup, from = lane % 16;
 #pragma unroll 1
     for (int j = 0; j < kGroup; ++j) {
@@ -1056,7 +1108,7 @@ struct Panel {
       float x[kQ];
 #pragma unroll
       for (int q = 0; q < kQ; ++q)
-        x[q] = rank == 0 && q * 32 + lane <= row ? 0.0f : s.p[c0 + j][q * 32 + lane];
+        x[q] = rank == 0 && q * 32 + lane <= row ? 0.0f : own_column(c0 + j)[q * 32 + lane];
       float undo = 1, scale = 1, square = 0, alpha = 0, along[2], head[2];
       bool nonzero = true;
 #pragma unroll 1
@@ -1067,9 +1119,9 @@ struct Panel {
           const int k = warp + kWarps * e;
 #pragma unroll
           for (int q = 0; q < kQ; ++q)
-            dots[e] = fmaf(x[q], k == j ? x[q] : s.p[c0 + k][q * 32 + lane], dots[e]);
+            dots[e] = fmaf(x[q], k == j ? x[q] : own_column(c0 + k)[q * 32 + lane], dots[e]);
           dots[e] = warp_sum(dots[e]);
-          head[e] = s.p[c0 + k][row];
+          head[e] = own_column(c0 + k)[row];
         }
         const int which = exchange_step(dots, head);
         square = warp_sum_16(from < ranks ? s.step_box[which][from][j] : 0.0f);
@@ -1104,7 +1156,7 @@ struct Panel {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const int k = warp + kWarps * e;
-        float* const own = s.p[c0 + k];
+        float* const own = own_column(c0 + k);
         if (k > j) {
           const float w = r.tau * fmaf(r.gamma, along[e], head[e]), by = -w * r.gamma;
 #pragma unroll
@@ -1193,35 +1245,40 @@ struct Panel {
   }
 };
 
+template <bool kTall>
 __global__ void __launch_bounds__(kThreads, 1)
-    factor_panel(const float* x, float* h, float* tau, const std::uint16_t* image_before,
+    factor_panel(float* x, float* h, float* tau, const std::uint16_t* image_before,
                  const float* triangle_before, std::uint16_t* y_before, std::uint16_t* image,
                  float* triangle, const float* backs, Step s) {
   extern __shared__ float4 shared_memory[];
   let_next_start();
-  SharedMemory& memory = *reinterpret_cast<SharedMemory*>(shared_memory);
+  constexpr int kOwnRows = PanelMemory<kTall>::kOwnRows;
+  SharedMemory<kTall>& memory = *reinterpret_cast<SharedMemory<kTall>*>(shared_memory);
   const int thread = threadIdx.x, warp = uniform(thread / 32), lane = thread % 32;
-  const int lead = s.first > 0 ? kPanel : 0, rank = cluster_rank(), ranks = cluster_size();
-  Panel panel{memory,
-              memory.panel,
-              thread,
-              warp,
-              lane,
-              rank,
-              ranks,
-              lead,
-              {kGramSize, 2, rank, ranks},
-              {kGroup * kGroup, 4, rank, ranks},
-              {kPanel, 1, rank, ranks},
-              0,
-              0,
-              0};
+  const int lead = s.first > 0 && !kTall ? kPanel : 0, rank = cluster_rank(),
+            ranks = cluster_size();
   const std::int64_t matrix = blockIdx.x / ranks;
-  const int begin = s.first - lead + rank * kRows;  // my first row
+  const int begin = s.first - lead + rank * kOwnRows;  // my first row
   const int rows = s.m - begin, columns = min(kPanel, s.n - s.first);
   const int reflectors = min(columns, s.m - s.first);
   const int padded = (s.m + kTile - 1) / kTile * kTile - begin;
-  const float* x_from = x + (matrix * s.columns_all + s.first) * s.stride + begin;
+  float* const x_from = x + (matrix * s.columns_all + s.first) * s.stride + begin;
+  Panel<kTall> panel{memory,
+                     memory.panel,
+                     x_from,
+                     s.stride,
+                     thread,
+                     warp,
+                     lane,
+                     rank,
+                     ranks,
+                     lead,
+                     {kGramSize, 2, rank, ranks},
+                     {kGroup * kGroup, 4, rank, ranks},
+                     {kPanel, 1, rank, ranks},
+                     0,
+                     0,
+                     0};
   image += (matrix * 2 * kPieces * s.image_rows + begin) * 8;
   image_before += (matrix * 2 * kPieces * s.image_rows + begin) * 8;
 
@@ -1243,21 +1300,23 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   if (thread < columns) memory.backs[thread] = backs[matrix * s.n + s.first + thread];
   cluster_sync();  // the barriers of all blocks are ready
-  if (lead > 0) {
-    panel.apply_before(x_from, image_before, triangle_before + matrix * kPanel * kPanel,
-                       y_before + matrix * 2 * kPanel * kPanel, s, padded);
-  } else {
+  if constexpr (!kTall) {
+    if (lead > 0) {
+      panel.apply_before(x_from, image_before, triangle_before + matrix * kPanel * kPanel,
+                         y_before + matrix * 2 * kPanel * kPanel, s, padded);
+    } else {
 #pragma unroll 8
-    for (int e = thread; e < kPanel * (kRows / 4); e += kThreads) {
-      const int j = e / (kRows / 4), row = e % (kRows / 4) * 4;
-      float* to = &memory.panel.p[j][row];
-      if (row < padded)
-        copy_16(to, x_from + std::int64_t{j} * s.stride + row);
-      else
-        *reinterpret_cast<float4*>(to) = make_float4(0, 0, 0, 0);
+      for (int e = thread; e < kPanel * (kRows / 4); e += kThreads) {
+        const int j = e / (kRows / 4), row = e % (kRows / 4) * 4;
+        float* to = &memory.panel.p[j][row];
+        if (row < padded)
+          copy_16(to, x_from + std::int64_t{j} * s.stride + row);
+        else
+          *reinterpret_cast<float4*>(to) = make_float4(0, 0, 0, 0);
+      }
+      commit_copies();
+      wait_copies<0>();
     }
-    commit_copies();
-    wait_copies<0>();
   }
   __syncthreads();
   cluster_sync();  // the places for what the groups send are free
@@ -1283,19 +1342,20 @@ __global__ void __launch_bounds__(kThreads, 1)
       memory.panel.r[thread / kGroup][thread % kGroup] =
           static_cast<float>(memory.panel.r_precise[thread / kGroup + 1][thread % kGroup]);
       __syncthreads();
-      if (thread == 0) panel.arm_gram();
+      // Of the warp that has waited for both: who arrives again has to have, says synccheck.
+      if (thread == kThreads - 32) panel.arm_gram();
       panel.parity_gram ^= 1;
     }
     if (quality == Quality::zero) {
       if (thread < kGroup) memory.taus[c0 + thread] = 0;
-      const float zeros[kGroup] = {};
-      panel.emit_halves(zeros);
+      panel.clear_rows();
       for (int e = thread; e < kPanel * kGroup; e += kThreads) memory.panel.sum_all[e] = 0;
       __syncthreads();
       panel.store_image(image, group, s.image_rows);
       panel.keep_products(group);
       wait_bulk_read();
       __syncthreads();
+      cluster_sync();  // all have sent this group's Gram matrix on; its boxes are free
       continue;
     }
     if (quality == Quality::good) {
@@ -1324,15 +1384,15 @@ __global__ void __launch_bounds__(kThreads, 1)
   // H and tau.
   float* h_to = h + (matrix * s.n + s.first) * s.m + begin;
   const int above = rank == 0 ? lead + kPanel : 0;  // rows that may belong to R
-  const int below = min(kRows, rows) - above;
-  if (s.m % 4 == 0) {
-    if (thread < columns && below > 0)
-      store_bulk(h_to + std::int64_t{thread} * s.m + above, &memory.panel.p[thread][above],
-                 below * 4);
+  const int end = min(kOwnRows, rows);
+  if (!kTall && s.m % 4 == 0) {
+    if (thread < columns && end > above)
+      store_bulk(h_to + std::int64_t{thread} * s.m + above, panel.own_column(thread) + above,
+                 (end - above) * 4);
   } else {
     for (int j = warp; j < columns; j += kWarps)
-      for (int row = above + lane; row < min(kRows, rows); row += 32)
-        h_to[std::int64_t{j} * s.m + row] = memory.panel.p[j][row];
+      for (int row = above + lane; row < end; row += 32)
+        h_to[std::int64_t{j} * s.m + row] = panel.own_column(j)[row];
   }
   if (rank == 0) {
 #pragma unroll 1
@@ -1341,7 +1401,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll 4
       for (int row = lane; row < min(above, rows); row += 32)
         h_to[std::int64_t{j} * s.m + row] =
-            memory.panel.p[j][row] * (row <= lead + j ? back : 1.0f);
+            panel.own_column(j)[row] * (row <= lead + j ? back : 1.0f);
     }
     if (thread < reflectors) tau[matrix * s.reflectors + s.first + thread] = memory.taus[thread];
   }
@@ -1458,6 +1518,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       multiply_wide<1>(part_sums, high[k], v + k * 16, 1);
     }
     end_wide();
+    // Who arrives again has to have waited, says synccheck; this phase is over.
+    if (lane == 0 && round > 0) barrier_wait(empty + stage, (round - 1) & 1);
     wait_wide<0>();
     if (lane == 0) barrier_arrive(empty + stage);
     // The accumulation cuts: not too many terms in one sum.
@@ -1598,8 +1660,8 @@ __global__ void __launch_bounds__(kUpdateThreads, 1)
   barrier_wait(y_ready, 0);
 #pragma unroll 1
   for (int tile = begin; tile < end; ++tile) {
-    const int stage = (tile - begin) % 2;
-    barrier_wait(full + stage, (tile - begin) / 2 & 1);
+    const int stage = (tile - begin) % 2, round = (tile - begin) / 2;
+    barrier_wait(full + stage, round & 1);
     const std::uint64_t v = operand(shared_address(v_memory + stage * kImageTile), kTile * 16, 128);
     float sums[16][4];
     begin_wide();
@@ -1613,6 +1675,8 @@ __global__ void __launch_bounds__(kUpdateThreads, 1)
     end_wide();
     float4 own[8][2];
     load_rows(own, x_at + tile * kTile, s.stride, kTile);
+    // Who arrives again has to have waited, says synccheck; this phase is over.
+    if (lane == 0 && round > 0) barrier_wait(empty + stage, (round - 1) & 1);
     wait_wide<0>();
     if (lane == 0) barrier_arrive(empty + stage);
 #pragma unroll
@@ -1643,18 +1707,22 @@ __global__ void __launch_bounds__(kUpdateThreads, 1)
 
 // --- the plan ---
 
+// What a panel leaves for the columns behind it; two take turns.
+struct Work {
+  kbeam::DevicePointer<std::uint16_t> image{};
+  kbeam::DevicePointer<float> triangle{};
+};
+
 struct Job {
   kbeam::Plan& plan;
-  kbeam::DeviceTensor<const float> a;
-  kbeam::DeviceTensor<float> h, tau;
+  // Of the matrices in hand.
+  kbeam::DevicePointer<const float> a;
+  kbeam::DevicePointer<float> h, tau;
   int batch;
   Step shape;
-  kbeam::DevicePointer<float> x, backs, w;
-  kbeam::DevicePointer<std::uint16_t> y;
-};
-struct Work {
-  kbeam::DevicePointer<std::uint16_t> image;
-  kbeam::DevicePointer<float> triangle;
+  kbeam::DevicePointer<float> x{}, backs{}, w{};
+  kbeam::DevicePointer<std::uint16_t> y{}, y_near{};
+  Work works[2]{};
 };
 struct Columns {
   int first, count;
@@ -1664,8 +1732,16 @@ int rounded_up(int value, int to) {
   return (value + to - 1) / to * to;
 }
 
+// Blocks of a panel's cluster. Never one: there the addresses of other blocks are none, as memcheck
+// has it, and a block without rows does no harm.
+int ranks_of(int rows, int rows_of_block) {
+  return std::max(2, (rows + rows_of_block - 1) / rows_of_block);
+}
+
 kbeam::Node plan_copy(Job& job, const Columns& columns, const kbeam::After& after) {
-  auto* kernel = job.shape.stride <= 8 * kThreads ? copy_scaled<8> : copy_scaled<16>;
+  auto* kernel = job.shape.stride <= 8 * kThreads    ? copy_scaled<8>
+                 : job.shape.stride <= 16 * kThreads ? copy_scaled<16>
+                                                     : copy_scaled<34>;
   return job.plan.launch(kernel,
                          {.grid = {columns.count, job.batch}, .block = kThreads, .after = after},
                          job.a, job.x, job.backs, job.shape, columns.first);
@@ -1719,39 +1795,38 @@ kbeam::Node plan_update(Job& job, const Work& work, const Step& s, const Columns
                          columns.count, together);
 }
 
-void plan_panels(Job& job) {
-  Step& shape = job.shape;
-  shape.stride = rounded_up(shape.m, kTile);
-  shape.columns_all = rounded_up(shape.n, kTile);
-  shape.image_rows = shape.stride + 2 * kRows;
-  const std::int64_t batch = job.batch;
-  job.x = job.plan.scratch<float>(batch * shape.columns_all * shape.stride);
-  job.backs = job.plan.scratch<float>(batch * shape.n);
-  job.w = job.plan.scratch<float>(batch * shape.columns_all * kPanel * (shape.stride / kTile));
-  job.y = job.plan.scratch<std::uint16_t>(batch * shape.columns_all * kPanel * 2);
-  const auto y_near = job.plan.scratch<std::uint16_t>(batch * kPanel * kPanel * 2);
-  Work works[2];
-  for (Work& work : works)
-    work = {job.plan.scratch<std::uint16_t>(batch * 2 * kPanel * shape.image_rows),
-            job.plan.scratch<float>(batch * kPanel * kPanel)};
+// The panel from s.first on, after the one before it: `work` takes its V and T, `before` has those
+// of the other.
+kbeam::Node plan_panel(Job& job, const Step& s, const Work& work, const Work& before,
+                       const kbeam::After& after, int ranks, bool tall) {
+  constexpr std::int64_t kBytes[2] = {sizeof(SharedMemory<false>), sizeof(SharedMemory<true>)};
+  return job.plan.launch(tall ? factor_panel<true> : factor_panel<false>,
+                         {.grid = job.batch * ranks,
+                          .block = kThreads,
+                          .cluster = {ranks, 1},
+                          .shared_bytes = kBytes[tall],
+                          .after = after},
+                         job.x, job.h, job.tau, before.image, before.triangle, job.y_near,
+                         work.image, work.triangle, job.backs, s);
+}
 
-  kbeam::Node last = plan_copy(job, {0, kPanel}, kbeam::at_start()), panel = last;
+// Returns what has to be done for all to be done.
+kbeam::After plan_panels(Job& job, const kbeam::After& start) {
+  Step& shape = job.shape;
+  Work(&works)[2] = job.works;
+  kbeam::Node last = plan_copy(job, {0, kPanel}, start), panel = last;
   Step before = shape;
   for (int index = 0; index * kPanel < shape.reflectors; ++index) {
     Step s = shape;
     s.first = index * kPanel;
     const int lead = index > 0 ? kPanel : 0;
-    const int ranks = (s.m - s.first + lead + kRows - 1) / kRows;
+    const bool tall = s.m - s.first + lead > kMostRanks * kRows;
+    const int ranks = ranks_of(s.m - s.first + (tall ? 0 : lead), tall ? kTallRows : kRows);
     const Work &work = works[index % 2], &other = works[1 - index % 2];
-    const kbeam::After ready = last.id == panel.id ? kbeam::After{last} : kbeam::After{panel, last};
-    panel = job.plan.launch(factor_panel,
-                            {.grid = job.batch * ranks,
-                             .block = kThreads,
-                             .cluster = {ranks, 1},
-                             .shared_bytes = sizeof(SharedMemory),
-                             .after = ready},
-                            job.x, job.h, job.tau, other.image, other.triangle, y_near, work.image,
-                            work.triangle, job.backs, s);
+    kbeam::After ready = last.id == panel.id ? kbeam::After{last} : kbeam::After{panel, last};
+    // What stays in memory takes the panel before as other columns do.
+    if (tall && index > 0) ready = {plan_update(job, other, before, {s.first, kPanel}, ready, 0)};
+    panel = plan_panel(job, s, work, other, ready, ranks, tall);
     const Columns rest{s.first + kPanel, shape.columns_all - s.first - kPanel};
     kbeam::After begin{panel};
     if (rest.count > 0 && kOverlap != 0)
@@ -1762,32 +1837,61 @@ void plan_panels(Job& job) {
       last = plan_update(job, other, before, rest, begin, kOverlap != 0 ? job.batch * ranks : 0);
     before = s;
   }
-  const int end = before.first + kPanel;
-  if (end < shape.columns_all)
-    plan_update(job, works[before.first / kPanel % 2], before, {end, shape.columns_all - end},
-                last.id == panel.id ? kbeam::After{last} : kbeam::After{panel, last}, 0);
+  const kbeam::After done = last.id == panel.id ? kbeam::After{last} : kbeam::After{panel, last};
+  const int first = before.first + kPanel;
+  if (first == shape.columns_all) return done;
+  return {plan_update(job, works[before.first / kPanel % 2], before,
+                      {first, shape.columns_all - first}, done, 0)};
+}
+
+// As many matrices at a time as fit in some memory; all, unless they are many.
+void plan_matrices(Job& job) {
+  constexpr std::int64_t kMostBytes = std::int64_t{8} << 30;
+  constexpr std::int64_t kMostMatrices = 65535;  // of a grid
+  Step& shape = job.shape;
+  const int rows = rounded_up(shape.m, kTile);
+  shape.stride = shape.m > kMostRanks * kRows ? rows + kTallRows : rows;
+  shape.columns_all = rounded_up(shape.n, kTile);
+  shape.image_rows = rows + kTallRows;
+  const std::int64_t x = std::int64_t{shape.columns_all} * shape.stride;
+  const std::int64_t w = std::int64_t{shape.columns_all} * rows;  // kPanel / kTile of each row
+  const std::int64_t image = std::int64_t{2} * kPanel * shape.image_rows;
+  const std::int64_t all = job.batch;
+  const std::int64_t together =
+      std::min({all, kMostMatrices, std::max<std::int64_t>(1, kMostBytes / (4 * (x + w + image)))});
+  job.x = job.plan.scratch<float>(together * x);
+  job.backs = job.plan.scratch<float>(together * shape.n);
+  job.w = job.plan.scratch<float>(together * w);
+  job.y = job.plan.scratch<std::uint16_t>(together * shape.columns_all * kPanel * 2);
+  job.y_near = job.plan.scratch<std::uint16_t>(together * kPanel * kPanel * 2);
+  for (Work& work : job.works)
+    work = {job.plan.scratch<std::uint16_t>(together * image),
+            job.plan.scratch<float>(together * kPanel * kPanel)};
+  kbeam::After start = kbeam::at_start();
+  for (std::int64_t first = 0; first < all; first += together) {
+    job.batch = static_cast<int>(std::min(together, all - first));
+    start = plan_panels(job, start);
+    const std::int64_t elements = job.batch * std::int64_t{shape.m} * shape.n;
+    job.a = job.a + elements;
+    job.h = job.h + elements;
+    job.tau = job.tau + std::int64_t{job.batch} * shape.reflectors;
+  }
 }
 
 }  // namespace
 
 KBEAM_PLAN(plan, args) {
-  Job job{plan,
-          args.input<float>("A"),
-          args.output<float>("H"),
-          args.output<float>("tau"),
-          0,
-          {},
-          {},
-          {},
-          {},
-          {}};
-  job.batch = static_cast<int>(job.a.dim(0));
-  const int m = static_cast<int>(job.a.dim(1)), n = static_cast<int>(job.a.dim(2));
-  job.shape = {m, n, std::min(m, n), 0, 0, 0, 0};
-  if (job.batch > 65535)
-    plan.not_supported("this candidate is for few large matrices");
-  else if (m > 16 * kRows)
-    plan.not_supported("more than 4096 rows");
+  const auto a = args.input<float>("A");
+  const auto h = args.output<float>("H"), tau = args.output<float>("tau");
+  const int m = static_cast<int>(a.dim(1)), n = static_cast<int>(a.dim(2));
+  Job job{.plan = plan,
+          .a = a,
+          .h = h,
+          .tau = tau,
+          .batch = static_cast<int>(a.dim(0)),
+          .shape = {m, n, std::min(m, n), 0, 0, 0, 0}};
+  if (m > kMostRanks * kTallRows)
+    plan.not_supported("more than 8192 rows");
   else
-    plan_panels(job);
+    plan_matrices(job);
 }
