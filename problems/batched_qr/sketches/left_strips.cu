@@ -188,8 +188,31 @@ struct Shape {
   int m, n, taus;
 };
 
-// A block of kWarps warps and the panel of 64 kWarps rows that it holds.
-template <int kWarps>
+// Four rows of a column, of which `there` are there; kAligned: all four, on 16 bytes.
+template <bool kAligned>
+__device__ __forceinline__ float4 load_four(const float* from, int there) {
+  if constexpr (kAligned) return __ldcs(reinterpret_cast<const float4*>(from));
+  float4 x = make_float4(__ldcs(from), 0, 0, 0);
+  if (there > 1) x.y = __ldcs(from + 1);
+  if (there > 2) x.z = __ldcs(from + 2);
+  if (there > 3) x.w = __ldcs(from + 3);
+  return x;
+}
+template <bool kAligned>
+__device__ __forceinline__ void store_four(float* to, int there, float4 x) {
+  if constexpr (kAligned) {
+    __stcs(reinterpret_cast<float4*>(to), x);
+  } else {
+    __stcs(to, x.x);
+    if (there > 1) __stcs(to + 1, x.y);
+    if (there > 2) __stcs(to + 2, x.z);
+    if (there > 3) __stcs(to + 3, x.w);
+  }
+}
+
+// A block of kWarps warps and the panel of 64 kWarps rows that it holds. kAligned: columns are
+// multiples of 16 bytes.
+template <int kWarps, bool kAligned>
 struct Block {
   static constexpr int kRows = 16 * kGroups * kWarps, kThreads = 32 * kWarps;
   static constexpr int kColumnsEach = kPanel / kWarps;  // of a warp while it factors
@@ -641,8 +664,8 @@ struct Block {
           put(column, i, make_float4(low[0], low[1], low[2], low[3]));
           const int row = first + 128 * i + 4 * lane;
           if (wanted && row < shape.m && (i > 0 || 4 * lane >= offset))
-            __stcs(reinterpret_cast<float4*>(to + 128 * i),
-                   make_float4(out[0], out[1], out[2], out[3]));
+            store_four<kAligned>(to + 128 * i, shape.m - row,
+                                 make_float4(out[0], out[1], out[2], out[3]));
         }
       }
     }
@@ -736,11 +759,11 @@ __device__ __forceinline__ int next_of(unsigned set) {
 
 // A matrix a block, or, for kPair, a cluster of two, whose blocks take the panels by turns: while
 // one factors, the other applies what there is to the panel after.
-template <int kWarps, bool kPair>
+template <int kWarps, bool kPair, bool kAligned>
 __global__ void __launch_bounds__(32 * kWarps, 16 / kWarps)
     factor_matrices(const float* a, float* h, float* tau, char* images, float* triangles,
                     Shape shape) {
-  using B = Block<kWarps>;
+  using B = Block<kWarps, kAligned>;
   extern __shared__ float4 shared_memory[];
   const auto s = B::carve(shared_memory);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);  // known to be the same in all lanes
@@ -786,8 +809,7 @@ __global__ void __launch_bounds__(32 * kWarps, 16 / kWarps)
         for (int i = 0; i < kGroups; ++i) {
           const int row = (warp + i * kWarps) * 16 + 4 * t;
           float4 x = make_float4(0, 0, 0, 0);
-          if (column < shape.n && row < shape.m)
-            x = __ldcs(reinterpret_cast<const float4*>(from + row));
+          if (column < shape.n && row < shape.m) x = load_four<kAligned>(from + row, shape.m - row);
           float(&to)[4] = strip.a[tile][i][half];
           to[0] = x.x, to[1] = x.y, to[2] = x.z, to[3] = x.w;
         }
@@ -867,8 +889,8 @@ __global__ void __launch_bounds__(32 * kWarps, 16 / kWarps)
             *reinterpret_cast<float4*>(s.slots + column * B::kSlot + row) =
                 make_float4(x[0], x[1], x[2], x[3]);
           else if (panel * kPanel + column < shape.n && row < shape.m)
-            __stcs(reinterpret_cast<float4*>(to + row),
-                   make_float4(x[0] * back, x[1] * back, x[2] * back, x[3] * back));
+            store_four<kAligned>(to + row, shape.m - row,
+                                 make_float4(x[0] * back, x[1] * back, x[2] * back, x[3] * back));
         }
       }
     __syncthreads();  // the panel is in the slots
@@ -881,7 +903,7 @@ __global__ void __launch_bounds__(32 * kWarps, 16 / kWarps)
       const int from = (panel + (kPair ? 2 : 1)) * kPanel;
       const int columns = min(from + kPanel, shape.n) - from;
       if (columns > 0) {
-        prefetch(a + std::int64_t{from} * shape.m, columns * shape.m * 4);
+        if (kAligned) prefetch(a + std::int64_t{from} * shape.m, columns * shape.m * 4);
         const unsigned all = kPair ? below(panel) : present;
         if (all != 0) B::prefetch_block(images, next_of(all));
         if ((all & (all - 1)) != 0) B::prefetch_block(images, next_of(all & (all - 1)));
@@ -913,33 +935,37 @@ __global__ void __launch_bounds__(32 * kWarps, 16 / kWarps)
   if constexpr (kPair) cluster_sync();  // the other may still tell me something
 }
 
+// --- the plan ---
+
+template <int kWarps, bool kAligned>
+void plan_matrices(kbeam::Plan& plan, kbeam::DeviceTensor<const float> a,
+                   kbeam::DeviceTensor<float> h, kbeam::DeviceTensor<float> tau,
+                   const Shape& shape) {
+  using B = Block<kWarps, kAligned>;
+  constexpr bool kPair = kWarps == 16;
+  const std::int64_t batch = a.dim(0), blocks = batch * ((shape.taus + kPanel - 1) / kPanel);
+  const auto images = plan.scratch<char>(blocks * B::kImageBytes);
+  const auto triangles = plan.scratch<float>(blocks * kTriangle);
+  plan.launch(factor_matrices<kWarps, kPair, kAligned>,
+              {.grid = kPair ? 2 * batch : batch,
+               .block = B::kThreads,
+               .cluster = kPair ? kbeam::Extent(2, 1) : kbeam::Extent(0, 0, 0),
+               .shared_bytes = B::kSharedBytes},
+              a, h, tau, images, triangles, shape);
+}
+
 }  // namespace
 
 KBEAM_PLAN(plan, args) {
   const auto a = args.input<float>("A");
   const auto h = args.output<float>("H"), tau = args.output<float>("tau");
-  const std::int64_t batch = a.dim(0);
-  const int m = static_cast<int>(a.dim(1)), n = static_cast<int>(a.dim(2)), k = std::min(m, n);
-  if (m > Block<16>::kRows || m % 4 != 0) {
-    plan.not_supported("more than 1024 rows, or a number of rows that is no multiple of 4");
-    return;
-  }
-  const bool high = m > Block<8>::kRows;
-  const std::int64_t blocks = batch * ((k + kPanel - 1) / kPanel);
-  const auto images =
-      plan.scratch<char>(blocks * (high ? Block<16>::kImageBytes : Block<8>::kImageBytes));
-  const auto triangles = plan.scratch<float>(blocks * kTriangle);
-  const Shape shape{m, n, k};
-  if (high)
-    plan.launch(factor_matrices<16, true>,
-                {.grid = 2 * batch,
-                 .block = Block<16>::kThreads,
-                 .cluster = {2, 1},
-                 .shared_bytes = Block<16>::kSharedBytes},
-                a, h, tau, images, triangles, shape);
+  const int m = static_cast<int>(a.dim(1)), n = static_cast<int>(a.dim(2));
+  const Shape shape{m, n, std::min(m, n)};
+  const bool aligned = m % 4 == 0;
+  if (m > Block<16, true>::kRows)
+    plan.not_supported("more than 1024 rows");
+  else if (m > Block<8, true>::kRows)
+    (aligned ? plan_matrices<16, true> : plan_matrices<16, false>)(plan, a, h, tau, shape);
   else
-    plan.launch(
-        factor_matrices<8, false>,
-        {.grid = batch, .block = Block<8>::kThreads, .shared_bytes = Block<8>::kSharedBytes}, a, h,
-        tau, images, triangles, shape);
+    (aligned ? plan_matrices<8, true> : plan_matrices<8, false>)(plan, a, h, tau, shape);
 }
