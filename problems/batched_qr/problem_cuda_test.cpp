@@ -380,6 +380,51 @@ TEST_P(HonestCudaCandidate, IsAcceptedOnEverySmallCase) {
 INSTANTIATE_TEST_SUITE_P(KnownGood, HonestCudaCandidate,
                          testing::ValuesIn(cuda_candidates_in("known_good_cuda")), file_name);
 
+// The sketches that the GPU library ships, at shapes that take each of their ways.
+struct SketchCase {
+  const char* sketch;
+  std::int64_t batch, m, n;
+};
+std::string sketch_case_name(const testing::TestParamInfo<SketchCase>& info) {
+  const SketchCase& one = info.param;
+  return std::string(one.sketch) + "_" + std::to_string(one.batch) + "x" + std::to_string(one.m) +
+         "x" + std::to_string(one.n);
+}
+void expect_accepted(const SketchCase& shape, const std::string& family) {
+  const CudaCandidate candidate(std::string("sketches/") + shape.sketch);
+  const Case one = make_case(shape.batch, shape.m, shape.n, family);
+  CaseMemory memory = candidate.run(one);
+  const Judgement judgement = inspect(one, memory);
+  EXPECT_EQ(judgement.verdict(), "accepted") << family << ": " << judgement.text();
+}
+
+class Sketch : public testing::TestWithParam<SketchCase> {};
+TEST_P(Sketch, IsAcceptedOnADenseMatrix) {
+  expect_accepted(GetParam(), "dense");
+}
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, Sketch,
+    testing::Values(SketchCase{"column_lanes", 5, 32, 32}, SketchCase{"column_lanes", 2, 7, 30},
+                    SketchCase{"column_quads", 2, 75, 60}, SketchCase{"column_quads", 1, 260, 300},
+                    SketchCase{"left_strips", 2, 99, 130}, SketchCase{"left_strips", 1, 512, 40},
+                    SketchCase{"left_strips", 1, 518, 70}, SketchCase{"left_strips", 1, 520, 70},
+                    SketchCase{"group_panels", 3, 1, 1}, SketchCase{"group_panels", 1, 64, 700},
+                    SketchCase{"group_panels", 1, 600, 290},
+                    SketchCase{"group_panels", 1, 4098, 20},
+                    SketchCase{"group_panels", 1, 4100, 258}),
+    sketch_case_name);
+
+class SketchOnFamilies : public testing::TestWithParam<SketchCase> {};
+TEST_P(SketchOnFamilies, IsAcceptedOnEvery) {
+  for (const std::string& family : family_names()) expect_accepted(GetParam(), family);
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, SketchOnFamilies,
+                         testing::Values(SketchCase{"column_lanes", 3, 30, 20},
+                                         SketchCase{"column_quads", 2, 60, 50},
+                                         SketchCase{"left_strips", 1, 70, 50},
+                                         SketchCase{"group_panels", 1, 100, 150}),
+                         sketch_case_name);
+
 class WrongCudaCandidate : public testing::TestWithParam<std::string> {};
 
 TEST_P(WrongCudaCandidate, IsRejectedForTheStatedReason) {

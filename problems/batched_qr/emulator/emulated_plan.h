@@ -18,6 +18,10 @@ template <typename T>
 struct EmulatedPointer {
   T* address = nullptr;
   EmulatedPointer operator+(std::int64_t elements) const { return {address + elements}; }
+  template <typename U>
+  EmulatedPointer<U> as() const {
+    return {reinterpret_cast<U*>(address)};
+  }
   operator T*() const { return address; }
   template <typename Const, std::enable_if_t<std::is_same_v<Const, const T>, int> = 0>
   operator EmulatedPointer<Const>() const {
@@ -110,12 +114,26 @@ class EmulatedPlan {
     figures.push_back({spec});
     return {figures.back().cell.get()};
   }
+  // An H200.
+  const kbeam_device& device() const {
+    static const kbeam_device device{.multiprocessors = 132,
+                                     .architecture = 90,
+                                     .shared_bytes_per_block = 232448,
+                                     .shared_bytes_per_multiprocessor = 233472,
+                                     .registers_per_multiprocessor = 65536,
+                                     .threads_per_multiprocessor = 2048,
+                                     .l2_bytes = 62914560,
+                                     .resident_clusters = {}};
+    return device;
+  }
   template <typename... P, typename... A>
-  void launch(void (*kernel)(P...), const LaunchShape& shape, const A&... arguments) {
+  Node launch(void (*kernel)(P...), const LaunchShape& shape, const A&... arguments) {
     static_assert(sizeof...(P) == sizeof...(A));
+    if (shape.shared_bytes > device().shared_bytes_per_block)
+      throw std::logic_error("more shared memory than a block may have");
     const std::tuple<std::remove_const_t<P>...> values(static_cast<P>(arguments)...);
-    ++launches;
     run_emulated_grid(shape, [&] { std::apply(kernel, values); });
+    return {launches++};
   }
   template <typename T>
   void copy(EmulatedPointer<T> to, std::type_identity_t<EmulatedPointer<const T>> from,
