@@ -58,6 +58,20 @@ TEST(CudaQrRows, ServeTallWideAndRandomShapes) {
   }
 }
 
+TEST(CudaQrRows, OddAndLargeShapesHaveFastRowsToo) {
+  EXPECT_THAT(plan_geqrf(640, 509, 509, h200()).row->source, HasSubstr("left_strips"));
+  EXPECT_THAT(plan_geqrf(60, 1023, 1022, h200()).row->source, HasSubstr("left_strips"));
+  for (const auto& [m, n] : std::initializer_list<std::pair<int, int>>{
+           {8192, 8192}, {4097, 4097}, {8191, 1}, {8189, 353}, {4096, 8192}, {1, 8192}})
+    EXPECT_THAT(plan_geqrf(1, m, n, h200()).row->source, HasSubstr("group_panels")) << m << n;
+}
+
+// Many matrices take their memory in turns.
+TEST(CudaQrRows, TheWorkspaceOfManyTallMatricesIsBounded) {
+  const QrPlan planned = plan_geqrf(100000, 1025, 1, h200());
+  EXPECT_LT(planned.plan.workspace_bytes, std::int64_t{9} << 30);
+}
+
 TEST(CudaQrRows, TheTimedCasesHaveTheRowsThatWereMeasuredForThem) {
   EXPECT_THAT(plan_geqrf(20, 32, 32, h200()).row->source, HasSubstr("column_lanes"));
   EXPECT_THAT(plan_geqrf(40, 176, 176, h200()).row->source, HasSubstr("column_quads"));

@@ -154,6 +154,8 @@ TEST_F(CudaQr, FactorsEveryKindOfShape) {
                                                          {1, 1500, 40},
                                                          {1, 40, 1500},
                                                          {1, 1100, 1030},
+                                                         {1, 5001, 300},
+                                                         {2, 8192, 37},
                                                          {700, 8, 8}}) {
     SCOPED_TRACE(testing::Message() << shape.batch << " x " << shape.m << " x " << shape.n);
     const std::vector<float> a = random_matrices(shape.elements());
