@@ -42,6 +42,9 @@ inline void fence_barrier_init() {}
 inline void half_barrier(int half) {
   kbeam::emulated_named_barrier(half + 1, 128);
 }
+inline void team_sync() {
+  kbeam::emulated_named_barrier(1, 224);
+}
 inline void cluster_sync() {
   kbeam::emulated_cluster_barrier();
 }

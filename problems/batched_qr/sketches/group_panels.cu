@@ -14,6 +14,8 @@
 
 KBEAM_KNOB(int, kGram, 1, 0, 1);             // 0: Householder steps in every panel
 KBEAM_KNOB(int, kOverlap, 1, 0, 1);          // the rest is updated beside the next panel
+KBEAM_KNOB(int, kShadow, 0, 0, 1);           // T and H grow beside the next group's steps
+KBEAM_KNOB(int, kPartsOfV, 1, 1, 4);         // V of the panel before arrives in so many
 KBEAM_KNOB(int, kMostTiles, 12, 8, 12, 16);  // tiles of rows that one block projects or updates
 
 namespace {
@@ -24,7 +26,8 @@ constexpr int kTallRows = 512;  // the same where the panel stays in memory
 constexpr int kMostRanks = 16;  // blocks of a cluster
 constexpr int kGroup = 16;      // columns that are factored together
 constexpr int kThreads = 256, kWarps = kThreads / 32;
-constexpr int kTile = 128;  // rows and columns of an update tile
+constexpr int kTeam = kThreads - 32;  // threads beside the steps of a group, as in team_sync()
+constexpr int kTile = 128;            // rows and columns of an update tile
 constexpr int kPieces = kPanel / 8;
 
 // A sum of squares below this may have lost something to underflow; then the column is scaled
@@ -116,6 +119,10 @@ __device__ __forceinline__ void send(float4* place, float4 x, std::uint64_t* bar
 __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
                    : "memory");
+}
+// Waits for the warps that do not take the steps of a group.
+__device__ __forceinline__ void team_sync() {
+  asm volatile("bar.sync 1, 224;" ::: "memory");
 }
 // What all lanes have alike, so that the compiler knows it: a branch on it leaves the warp whole.
 __device__ __forceinline__ int uniform(int x) {
@@ -425,7 +432,7 @@ struct SharedMemory {
     PanelMemory<kTall> panel;
   };
   float taus[kPanel], backs[kPanel];
-  std::uint64_t v_ready, before_ready;
+  std::uint64_t v_ready[kPartsOfV], before_ready;
   std::uint64_t gram_ready, gram_done, sum_ready, sum_done, step_ready[2];
   Quality quality;
 };
@@ -540,11 +547,17 @@ struct Panel {
     const int columns0 = warp / 4 * 64, column = columns0 + warp % 4 * 16 + g;
     const int valid = max(0, min(kRows, rows));  // a multiple of 128
     if (warp == 0) {
-      if (lane == 0) barrier_expect(&all.v_ready, 2 * kPieces * valid * 16);
-      __syncwarp();
-      if (valid > 0)
-        copy_bulk(&b.v[lane / kPieces][lane % kPieces][0][0],
-                  image + std::int64_t{lane} * step.image_rows * 8, valid * 16, &all.v_ready);
+      const int most = kPartsOfV > 1 ? kRows / kPartsOfV : valid;
+#pragma unroll
+      for (int part = 0; part < kPartsOfV; ++part) {
+        const int first = part * most, count = kPartsOfV > 1 ? min(most, valid - first) : valid;
+        if (lane == 0) barrier_expect(&all.v_ready[part], 2 * kPieces * max(0, count) * 16);
+        __syncwarp();
+        if (count > 0)
+          copy_bulk(&b.v[lane / kPieces][lane % kPieces][first][0],
+                    image + std::int64_t{lane} * step.image_rows * 8 + first * 8, count * 16,
+                    &all.v_ready[part]);
+      }
     }
     for (int e = thread; e < 2 * kPieces * (kRows - valid); e += kThreads)
       *reinterpret_cast<uint4*>(b.v[0][e / (kRows - valid)][valid + e % (kRows - valid)]) =
@@ -557,7 +570,7 @@ struct Panel {
       load_rows(next, x_at, step.stride, valid);
       show_to_tensor_cores();
       __syncthreads();
-      barrier_wait(&all.v_ready, 0);
+      if (kPartsOfV == 1) barrier_wait(&all.v_ready[0], 0);
       // 16 bytes to a piece of 8 reflectors and one row: the sum runs over rows.
       std::uint64_t v = operand(shared_address(b.v), 128, (kRows + 1) * 16);
       constexpr int kLow = kPieces * (kRows + 1);  // in units of 16 bytes
@@ -569,6 +582,7 @@ struct Panel {
         for (int k = 0; k < kPart / 16; ++k) split_rows(next[k], high[k], low[k]);
         const int done = (part + 1) * kPart;
         if (done < kRows) load_rows(next, x_at + done, step.stride, valid - done);
+        if (kPartsOfV > 1) barrier_wait(&all.v_ready[part * kPartsOfV * kPart / kRows], 0);
         begin_wide();
 #pragma unroll
         for (int k = 0; k < kPart / 16; ++k) {
@@ -1199,6 +1213,56 @@ struct Panel {
     }
     __syncwarp();
   }
+  // Column `last` of blocks of T in the place of its products, by the team: above the diagonal -U
+  // T_JJ, U the sum over L of T_L, the columns of T made before, times the products in row L.
+  __device__ __forceinline__ void make_columns(int last) {
+    float(*sums)[kGroup] = reinterpret_cast<float(*)[kGroup]>(s.sum_all);
+    const int c = thread % kGroup;
+    if (warp == 0) {
+      make_block(last);
+    } else {
+#pragma unroll 1
+      for (int i = (thread - 32) / kGroup; i < last * kGroup; i += (kTeam - 32) / kGroup) {
+        float sum[2] = {};
+#pragma unroll 1
+        for (int l = i / kGroup; l < last; ++l) {
+          const float4* left = reinterpret_cast<const float4*>(
+              s.products[block_of_products(i / kGroup, l)][i % kGroup]);
+          const float(&right)[kGroup][kGroup] = s.products[block_of_products(l, last)];
+#pragma unroll
+          for (int k = 0; k < kGroup; k += 4) {
+            const float4 four = left[k / 4];
+            sum[0] = fmaf(four.x, right[k][c], sum[0]);
+            sum[1] = fmaf(four.y, right[k + 1][c], sum[1]);
+            sum[0] = fmaf(four.z, right[k + 2][c], sum[0]);
+            sum[1] = fmaf(four.w, right[k + 3][c], sum[1]);
+          }
+        }
+        sums[i][c] = sum[0] + sum[1];
+      }
+    }
+    team_sync();  // T_JJ and U are there, and the products are read
+    const float(&diagonal)[kGroup][kGroup] = s.products[block_of_products(last, last)];
+#pragma unroll 1
+    for (int i = thread / kGroup; i < last * kGroup; i += kTeam / kGroup) {
+      float x = 0;
+#pragma unroll
+      for (int k = 0; k < kGroup; ++k) x = fmaf(-sums[i][k], diagonal[k][c], x);
+      s.products[block_of_products(i / kGroup, last)][i % kGroup][c] = x;
+    }
+    team_sync();
+  }
+  // This block's columns of T, which is there.
+  __device__ __forceinline__ void store_triangle(float* to) {
+    for (int e = thread; e < columns.own * kPanel; e += kThreads) {
+      const int row = e / columns.own, column = rank * columns.size + e % columns.own;
+      const int block = row / kGroup, across = column / kGroup;
+      to[row * kPanel + column] =
+          block > across
+              ? 0.0f
+              : s.products[block_of_products(block, across)][row % kGroup][column % kGroup];
+    }
+  }
   // This block's columns of T, by blocks of 16 rows from the diagonal up: T_I = -T_II (sum over
   // L > I of the products of blocks I and L times T_L). `made`: the groups that have their T_II.
   __device__ __forceinline__ void make_triangle(float* to, std::uint32_t made) {
@@ -1283,7 +1347,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   image_before += (matrix * 2 * kPieces * s.image_rows + begin) * 8;
 
   if (thread == 0) {
-    barrier_init(&memory.v_ready, 1);
+    for (std::uint64_t& ready : memory.v_ready) barrier_init(&ready, 1);
     barrier_init(&memory.before_ready, 1);
     barrier_init(&memory.gram_ready, 1);
     barrier_init(&memory.gram_done, 1);
@@ -1321,7 +1385,31 @@ __global__ void __launch_bounds__(kThreads, 1)
   __syncthreads();
   cluster_sync();  // the places for what the groups send are free
 
-  std::uint32_t made = 0;
+  const auto column_of_h = [&](int j) { return h + (matrix * s.n + s.first + j) * s.m + begin; };
+  // Rows that may belong to R, of which some of the columns go to H: from `first` on every
+  // `step`th.
+  const auto top_rows = [&] { return rank == 0 ? min(lead + kPanel, rows) : 0; };
+  const auto store_top = [&](int first, int last, int step) {
+    if (rank != 0) return;
+#pragma unroll 1
+    for (int j = first; j < last; j += step) {
+      const float back = memory.backs[j];
+      float* const to = column_of_h(j);
+#pragma unroll 4
+      for (int row = lane; row < top_rows(); row += 32)
+        to[row] = panel.own_column(j)[row] * (row <= lead + j ? back : 1.0f);
+    }
+  };
+  // The other rows of a column, at once where that can be.
+  const bool bulk = !kTall && s.m % 4 == 0;
+  const auto store_column = [&](int j) {
+    const int above = top_rows(), count = min(kOwnRows, rows) - above;
+    if (j < columns && count > 0)
+      store_bulk(column_of_h(j) + above, panel.own_column(j) + above, count * 4);
+  };
+
+  std::uint32_t made = 0;            // groups that have T_II
+  int columns_made = 0, stored = 0;  // groups that have their columns of T, and R in H
 #pragma unroll 1
   for (int group = 0; group < kPanel / kGroup; ++group) {
     const int c0 = group * kGroup, count = min(kGroup, reflectors - c0);
@@ -1331,9 +1419,13 @@ __global__ void __launch_bounds__(kThreads, 1)
       if (warp == kWarps - 1) {
         barrier_wait(&memory.gram_done, panel.parity_gram);
         panel.chain(group);
+      } else if constexpr (kShadow != 0) {
+        store_top(stored * kGroup + warp, min(columns, group * kGroup), kWarps - 1);
+        for (int j = columns_made; j < group; ++j) panel.make_columns(j);
       } else if (warp == 0 && group > 0) {
         panel.make_block(group - 1);
       }
+      if (kShadow != 0) stored = columns_made = group;
       if (group > 0) made |= 1u << (group - 1);
       __syncthreads();
       quality = memory.quality;
@@ -1352,6 +1444,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       for (int e = thread; e < kPanel * kGroup; e += kThreads) memory.panel.sum_all[e] = 0;
       __syncthreads();
       panel.store_image(image, group, s.image_rows);
+      if (kShadow != 0 && bulk && thread < kGroup) store_column(c0 + thread);
       panel.keep_products(group);
       wait_bulk_read();
       __syncthreads();
@@ -1368,6 +1461,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     __syncthreads();
     panel.store_image(image, group, s.image_rows);
+    if (kShadow != 0 && bulk && thread < kGroup) store_column(c0 + thread);
     panel.exchange_sums(group);
     barrier_wait(&memory.sum_done, panel.parity_sum);
     panel.parity_sum ^= 1;
@@ -1382,30 +1476,25 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 
   // H and tau.
-  float* h_to = h + (matrix * s.n + s.first) * s.m + begin;
-  const int above = rank == 0 ? lead + kPanel : 0;  // rows that may belong to R
-  const int end = min(kOwnRows, rows);
-  if (!kTall && s.m % 4 == 0) {
-    if (thread < columns && end > above)
-      store_bulk(h_to + std::int64_t{thread} * s.m + above, panel.own_column(thread) + above,
-                 (end - above) * 4);
-  } else {
+  if (!bulk) {
     for (int j = warp; j < columns; j += kWarps)
-      for (int row = above + lane; row < end; row += 32)
-        h_to[std::int64_t{j} * s.m + row] = panel.own_column(j)[row];
+      for (int row = top_rows() + lane; row < min(kOwnRows, rows); row += 32)
+        column_of_h(j)[row] = panel.own_column(j)[row];
+  } else if (kShadow == 0) {
+    store_column(thread);
   }
-  if (rank == 0) {
-#pragma unroll 1
-    for (int j = warp; j < columns; j += kWarps) {
-      const float back = memory.backs[j];
-#pragma unroll 4
-      for (int row = lane; row < min(above, rows); row += 32)
-        h_to[std::int64_t{j} * s.m + row] =
-            panel.own_column(j)[row] * (row <= lead + j ? back : 1.0f);
-    }
-    if (thread < reflectors) tau[matrix * s.reflectors + s.first + thread] = memory.taus[thread];
+  store_top(stored * kGroup + warp, columns, kWarps);
+  if (rank == 0 && thread < reflectors)
+    tau[matrix * s.reflectors + s.first + thread] = memory.taus[thread];
+  triangle += matrix * kPanel * kPanel;
+  if constexpr (kShadow != 0) {
+    if (thread < kTeam)
+      for (int j = columns_made; j < kPanel / kGroup; ++j) panel.make_columns(j);
+    __syncthreads();
+    panel.store_triangle(triangle);
+  } else {
+    panel.make_triangle(triangle, made);
   }
-  panel.make_triangle(triangle + matrix * kPanel * kPanel, made);
   wait_bulk();
   cluster_sync();  // the memory of a block stays while others may send to it
 }
