@@ -422,7 +422,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, SketchOnFamilies,
                          testing::Values(SketchCase{"column_lanes", 3, 30, 20},
                                          SketchCase{"column_quads", 2, 60, 50},
                                          SketchCase{"left_strips", 1, 70, 50},
-                                         SketchCase{"group_panels", 1, 100, 150}),
+                                         SketchCase{"group_panels", 1, 100, 150},
+                                         SketchCase{"group_panels_shadow", 1, 100, 150}),
                          sketch_case_name);
 
 class WrongCudaCandidate : public testing::TestWithParam<std::string> {};

@@ -14,7 +14,8 @@
 
 KBEAM_KNOB(int, kGram, 1, 0, 1);             // 0: Householder steps in every panel
 KBEAM_KNOB(int, kOverlap, 1, 0, 1);          // the rest is updated beside the next panel
-KBEAM_KNOB(int, kShadow, 0, 0, 1);           // T and H grow beside the next group's steps
+KBEAM_KNOB(int, kShadow, 0, 0, 1, 2);        // beside a group's steps T and H grow (1), and the
+                                             // columns beyond it take the group before (2)
 KBEAM_KNOB(int, kPartsOfV, 1, 1, 4);         // V of the panel before arrives in so many
 KBEAM_KNOB(int, kMostTiles, 12, 8, 12, 16);  // tiles of rows that one block projects or updates
 
@@ -26,6 +27,7 @@ constexpr int kTallRows = 512;  // the same where the panel stays in memory
 constexpr int kMostRanks = 16;  // blocks of a cluster
 constexpr int kGroup = 16;      // columns that are factored together
 constexpr int kThreads = 256, kWarps = kThreads / 32;
+constexpr bool kLater = kShadow == 2;
 constexpr int kTeam = kThreads - 32;  // threads beside the steps of a group, as in team_sync()
 constexpr int kTile = 128;            // rows and columns of an update tile
 constexpr int kPieces = kPanel / 8;
@@ -406,8 +408,7 @@ struct PanelMemory {
   union {
     // V of the group as halves: [high, low][piece of 8 reflectors][row].
     std::uint16_t v[2][2][kOwnRows][8];
-    double gram_parts[kWarps][kGramSize];
-    double r_precise[kGroup + 1][kGroup];  // one row further down
+    double others[kWarps][kGramSize];
   };
   float sum_box[(kPanel + kSpareRanks) * kGroup];
   float sum_all[kPanel * kGroup];  // V'C by columns
@@ -423,6 +424,17 @@ struct PanelMemory {
   double lu_precise[kGroup + 1][kGroup], over_precise[kGroup];  // one row further down
   float lu[kGroup][kGroup], r[kGroup][kGroup], over[kGroup];
   float step_box[2][16][kGroup], step_heads[2][kGroup];
+
+  // The warps' parts of the Gram matrix, and then R of the chain, one row further down, take the
+  // place of V, or, where V is still needed, that of the sums and of the boxes of the exchange.
+  __device__ __forceinline__ double (*gram_parts())[kGramSize] {
+    static_assert(sizeof others <= sizeof sum_box + sizeof sum_all);
+    return kLater ? reinterpret_cast<double(*)[kGramSize]>(sum_box) : others;
+  }
+  __device__ __forceinline__ double (*r_precise())[kGroup] {
+    static_assert((kGroup + 1) * kGroup * 8 <= sizeof gram_box + sizeof top_box);
+    return reinterpret_cast<double(*)[kGroup]>(kLater ? gram_box : others[0]);
+  }
 };
 
 template <bool kTall>
@@ -711,7 +723,7 @@ struct Panel {
       multiply_add(left, a, b[0]);
       multiply_add(right, a, b[1]);
     }
-    double* to = s.gram_parts[warp] + g * 8 + 2 * t;
+    double* to = s.gram_parts()[warp] + g * 8 + 2 * t;
     *reinterpret_cast<double2*>(to) = make_double2(left[0], left[1]);
     *reinterpret_cast<double2*>(to + 64) = make_double2(right[0], right[1]);
     *reinterpret_cast<double2*>(to + 128) = make_double2(right[2], right[3]);
@@ -728,7 +740,7 @@ struct Panel {
     if (thread < kGramSize) {
       double sum = 0;
 #pragma unroll
-      for (int w = 0; w < kWarps; ++w) sum += s.gram_parts[w][thread];
+      for (int w = 0; w < kWarps; ++w) sum += s.gram_parts()[w][thread];
       const int owner = gram.owner(thread);
       send(&s.gram_box[rank * gram.size + thread - owner * gram.size], sum, &all.gram_ready, owner);
     }
@@ -806,7 +818,7 @@ struct Panel {
       e[kLive] = 0;
       if (top) {
         s.lu_precise[i][own] = own >= pivot ? row : head;  // a finished column holds L
-        s.r_precise[i][own] = r;                           // below the diagonal it is not read
+        s.r_precise()[i][own] = r;                         // below the diagonal it is not read
       }
     }
   }
@@ -1051,18 +1063,18 @@ struct Panel {
       to[e] = reinterpret_cast<const float4*>(s.sum_all)[e];
   }
 
-  // C -= V Y; a warp has its own rows.
-  __device__ __forceinline__ void update(int group) {
+  // C -= V Y for some tiles of columns, by `warps` warps; each has its own rows.
+  __device__ __forceinline__ void update(int first_tile, int last_tile, int warps) {
     const int g = lane / 4, t = lane % 4;
 #pragma unroll 1
-    for (int step = 0; step < kOwnRows / (16 * kWarps); ++step) {
-      const int row = (step * kWarps + warp) * 16;
+    for (int step = warp; step < kOwnRows / 16; step += warps) {
+      const int row = step * 16;
       std::uint32_t b_high[4],
           b_low[4];  // rows 0 .. 7: two halves of the reflectors; then the rest
       load_matrices(b_high, s.v[0][lane / 8 % 2][row + lane / 16 * 8 + lane % 8]);
       load_matrices(b_low, s.v[1][lane / 8 % 2][row + lane / 16 * 8 + lane % 8]);
 #pragma unroll 2
-      for (int tile = group + 1; tile < kPanel / kGroup; ++tile) {
+      for (int tile = first_tile; tile < last_tile; ++tile) {
         std::uint32_t a_high[4], a_low[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -1408,6 +1420,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       store_bulk(column_of_h(j) + above, panel.own_column(j) + above, count * 4);
   };
 
+  constexpr int kTiles = kPanel / kGroup;
+  int later = kTiles;                // tile from which on the group before is still to be applied
   std::uint32_t made = 0;            // groups that have T_II
   int columns_made = 0, stored = 0;  // groups that have their columns of T, and R in H
 #pragma unroll 1
@@ -1416,27 +1430,34 @@ __global__ void __launch_bounds__(kThreads, 1)
     Quality quality = count <= 0 ? Quality::zero : Quality::bad;
     if (kGram != 0 && count == kGroup && s.m - s.first - c0 > kGroup) {
       panel.exchange_gram(group);
+      if (kLater) __syncthreads();  // the boxes are free
       if (warp == kWarps - 1) {
         barrier_wait(&memory.gram_done, panel.parity_gram);
         panel.chain(group);
       } else if constexpr (kShadow != 0) {
+        if (kLater) panel.update(later, kTiles, kWarps - 1);
         store_top(stored * kGroup + warp, min(columns, group * kGroup), kWarps - 1);
         for (int j = columns_made; j < group; ++j) panel.make_columns(j);
       } else if (warp == 0 && group > 0) {
         panel.make_block(group - 1);
       }
       if (kShadow != 0) stored = columns_made = group;
+      if (kLater) later = kTiles;
       if (group > 0) made |= 1u << (group - 1);
       __syncthreads();
       quality = memory.quality;
       memory.panel.lu[thread / kGroup][thread % kGroup] =
           static_cast<float>(memory.panel.lu_precise[thread / kGroup + 1][thread % kGroup]);
       memory.panel.r[thread / kGroup][thread % kGroup] =
-          static_cast<float>(memory.panel.r_precise[thread / kGroup + 1][thread % kGroup]);
+          static_cast<float>(memory.panel.r_precise()[thread / kGroup + 1][thread % kGroup]);
       __syncthreads();
       // Of the warp that has waited for both: who arrives again has to have, says synccheck.
       if (thread == kThreads - 32) panel.arm_gram();
       panel.parity_gram ^= 1;
+    } else if (kLater) {
+      panel.update(later, kTiles, kWarps);
+      later = kTiles;
+      __syncthreads();
     }
     if (quality == Quality::zero) {
       if (thread < kGroup) memory.taus[c0 + thread] = 0;
@@ -1469,7 +1490,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     panel.substitute(group);
     panel.keep_products(group);
     __syncthreads();
-    panel.update(group);
+    panel.update(group + 1, kLater ? min(group + 2, kTiles) : kTiles, kWarps);
+    if (kLater) later = min(group + 2, kTiles);
     wait_bulk_read();
     show_to_tensor_cores();  // to the copy to H
     __syncthreads();
