@@ -411,7 +411,10 @@ INSTANTIATE_TEST_SUITE_P(
                     SketchCase{"group_panels", 3, 1, 1}, SketchCase{"group_panels", 1, 64, 700},
                     SketchCase{"group_panels", 1, 600, 290},
                     SketchCase{"group_panels", 1, 4098, 20},
-                    SketchCase{"group_panels", 1, 4100, 258}),
+                    SketchCase{"group_panels_tall", 1, 600, 290},
+                    SketchCase{"group_panels_tall", 2, 1021, 140},
+                    SketchCase{"group_panels_shadow", 1, 600, 290},
+                    SketchCase{"group_panels_shadow", 2, 257, 140}),
     sketch_case_name);
 
 class SketchOnFamilies : public testing::TestWithParam<SketchCase> {};
@@ -422,8 +425,9 @@ INSTANTIATE_TEST_SUITE_P(Shapes, SketchOnFamilies,
                          testing::Values(SketchCase{"column_lanes", 3, 30, 20},
                                          SketchCase{"column_quads", 2, 60, 50},
                                          SketchCase{"left_strips", 1, 70, 50},
-                                         SketchCase{"group_panels", 1, 100, 150},
-                                         SketchCase{"group_panels_shadow", 1, 100, 150}),
+                                         SketchCase{"group_panels", 1, 90, 40},
+                                         SketchCase{"group_panels_tall", 1, 520, 20},
+                                         SketchCase{"group_panels_shadow", 1, 90, 40}),
                          sketch_case_name);
 
 class WrongCudaCandidate : public testing::TestWithParam<std::string> {};

@@ -14,6 +14,7 @@
 
 KBEAM_KNOB(int, kGram, 1, 0, 1);             // 0: Householder steps in every panel
 KBEAM_KNOB(int, kOverlap, 1, 0, 1);          // the rest is updated beside the next panel
+KBEAM_KNOB(int, kMostRanks, 16, 8, 16);      // blocks of a cluster
 KBEAM_KNOB(int, kShadow, 0, 0, 1, 2);        // beside a group's steps T and H grow (1), and the
                                              // columns beyond it take the group before (2)
 KBEAM_KNOB(int, kPartsOfV, 1, 1, 4);         // V of the panel before arrives in so many
@@ -24,7 +25,6 @@ namespace {
 constexpr int kPanel = 128;     // columns of a panel
 constexpr int kRows = 256;      // rows of a block of its cluster
 constexpr int kTallRows = 512;  // the same where the panel stays in memory
-constexpr int kMostRanks = 16;  // blocks of a cluster
 constexpr int kGroup = 16;      // columns that are factored together
 constexpr int kThreads = 256, kWarps = kThreads / 32;
 constexpr bool kLater = kShadow == 2;
@@ -1980,7 +1980,7 @@ KBEAM_PLAN(plan, args) {
           .batch = static_cast<int>(a.dim(0)),
           .shape = {m, n, std::min(m, n), 0, 0, 0, 0}};
   if (m > kMostRanks * kTallRows)
-    plan.not_supported("more than 8192 rows");
+    plan.not_supported("more rows than a cluster takes");
   else
     plan_matrices(job);
 }
