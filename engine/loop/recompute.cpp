@@ -167,7 +167,8 @@ void Recomputation::observation(const Json& body) {
   if (last_->measurements.empty()) return;  // nothing was timed, or it is a twin's
   for (const auto& [case_name, speedup] : recorded.speedup) {
     const Measurement* found = find_case(*last_, case_name);
-    if (found == nullptr || !agree(speedup, found->summary.speedup * reference_speedup(case_name)))
+    if (found == nullptr ||
+        !agree(speedup, ranking_speedup(found->samples) * reference_speedup(case_name)))
       mistake(fmt::format("{} is observed with {} x on {}, which its evaluation {} does not say",
                           recorded.candidate_id, speedup, case_name, last_->id));
   }

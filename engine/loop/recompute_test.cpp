@@ -61,7 +61,7 @@ struct Record {
     promote = evaluate("e3", Stage::promote, 1.8, 30);
     observation = {{"candidate_id", candidate.id},
                    {"verdict", "accepted"},
-                   {"speedup", {{"n64", screen.measurements[0].summary.speedup}}},
+                   {"speedup", {{"n64", ranking_speedup(screen.measurements[0].samples)}}},
                    {"used_s", 1.0},
                    {"busy_s", 1.0}};
     const PairedSummary& confirmed = confirm.measurements[0].summary;

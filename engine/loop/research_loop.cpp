@@ -32,6 +32,7 @@
 #include "loop/steering.h"
 #include "loop/summary.h"
 #include "loop/target_tools.h"
+#include "measure/statistics.h"
 #include "model/json_forms.h"
 #include "report/report.h"
 #include "search/search.h"
@@ -498,7 +499,7 @@ Result<void> Campaign::attempt(const BuiltCandidate& built) {
     observation.verdict = evaluation.verdict;
     for (const Measurement& measurement : evaluation.measurements)
       observation.speedup[measurement.case_name] =
-          measurement.summary.speedup * reference_speedup(measurement.case_name);
+          ranking_speedup(measurement.samples) * reference_speedup(measurement.case_name);
     if (!object.empty() && evaluation.verdict != Verdict::engine_failed)
       objects_seen_[object] = built.candidate.id;
     if (evaluation.verdict != Verdict::accepted) {

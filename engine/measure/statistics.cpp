@@ -175,6 +175,19 @@ PairedSummary summarise_pairs(const PairedSamples& samples, double confidence, d
   return summary;
 }
 
+double ranking_speedup(const PairedSamples& samples) {
+  const auto fastest = [](std::vector<double> times) {
+    if (times.empty()) return kUnknown;
+    std::ranges::sort(times);
+    const std::size_t count =
+        std::min(times.size(), std::max<std::size_t>(2, times.size() * 2 / 5));
+    double sum = 0;
+    for (std::size_t i = 0; i < count; ++i) sum += times[i];
+    return sum / static_cast<double>(count);
+  };
+  return fastest(samples.reference_ns) / fastest(samples.candidate_ns);
+}
+
 double geometric_mean(std::span<const double> values) {
   if (values.empty()) return kUnknown;
   double sum = 0;

@@ -1,9 +1,17 @@
 #include "measure/statistics.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <filesystem>
 #include <random>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "measure/pair_trace.h"
 
 namespace kbeam {
 namespace {
@@ -121,6 +129,44 @@ TEST(SummarisePairs, RarelyCallsIdenticalKernelsFasterWhereProcessesDiffer) {
     called += summarise_pairs(samples, 0.99, 0).comparison == Comparison::faster ? 1 : 0;
   }
   EXPECT_LE(called, kTrials / 100);
+}
+
+TEST(RankingSpeedup, ComparesTheFastestCallsOfEachSide) {
+  EXPECT_TRUE(std::isnan(ranking_speedup({})));
+  // Three of five pairs disturbed, on either side: the median of the ratios would say 2.94 and 0.5.
+  EXPECT_DOUBLE_EQ(ranking_speedup({.candidate_ns = {100, 102, 100, 104, 106},
+                                    .reference_ns = {200, 300, 304, 204, 312}}),
+                   2.02);
+  EXPECT_DOUBLE_EQ(ranking_speedup({.candidate_ns = {100, 400, 100, 400, 400},
+                                    .reference_ns = {200, 200, 200, 200, 200}}),
+                   2.0);
+  EXPECT_DOUBLE_EQ(ranking_speedup({.candidate_ns = {50}, .reference_ns = {100}}), 2.0);
+}
+
+// Identical kernels, recorded: how far five pairs say that they differ, as a log-ratio.
+TEST(RankingSpeedup, StraysLessThanTheMedianOfRatiosOnRecordedNoise) {
+  for (const char* condition : {"idle", "bursty", "compiler"})
+    for (const char* the_case : {"batch=64-m=16-n=16", "batch=8-m=32-n=32", "batch=1-m=64-n=64"}) {
+      const std::string name = fmt::format("{}_batched_qr_{}.trace", condition, the_case);
+      const PairedSamples samples =
+          decode_trace(
+              read_file(std::filesystem::path(KBEAM_SOURCE_DIR) / "tests/study" / name).value(),
+              name)
+              .value()
+              .samples;
+      double by_fastest = 0, by_ratios = 0;
+      for (std::size_t at = 0; at + 5 <= samples.candidate_ns.size(); at += 5) {
+        const auto five = [at](const std::vector<double>& times) {
+          const auto from = times.begin() + static_cast<std::ptrdiff_t>(at);
+          return std::vector<double>(from, from + 5);
+        };
+        const PairedSamples few{.candidate_ns = five(samples.candidate_ns),
+                                .reference_ns = five(samples.reference_ns)};
+        by_fastest += std::pow(std::log(ranking_speedup(few)), 2);
+        by_ratios += std::pow(std::log(summarise_pairs(few, 0.99, 0.01).speedup), 2);
+      }
+      EXPECT_LT(std::sqrt(by_fastest), 0.9 * std::sqrt(by_ratios)) << name;
+    }
 }
 
 TEST(GeometricMean, IsUnknownForNothing) {
