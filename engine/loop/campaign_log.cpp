@@ -96,11 +96,19 @@ Result<void> CampaignLog::crowned(const Champion& champion, const std::string& w
       {"champion of " + champion.case_name, champion.candidate_id, why});
 }
 
-Result<void> CampaignLog::refused(const std::string& case_name, const std::string& candidate_id,
-                                  const std::string& why) {
-  RETURN_IF_ERROR(archive_->append_event(
-      "refusal", {{"case_name", case_name}, {"candidate_id", candidate_id}, {"why", why}}));
-  return archive_->append_decision({"not confirmed on " + case_name, candidate_id, why});
+Result<void> CampaignLog::refused(const Settlement& settled) {
+  const Champion& challenger = settled.champion;
+  Json body{{"case_name", challenger.case_name},
+            {"candidate_id", challenger.candidate_id},
+            {"why", settled.why}};
+  if (const auto& contender = settled.contender)
+    body.update({{"against", contender->against},
+                 {"speedup", contender->speedup},
+                 {"low", contender->low},
+                 {"high", contender->high}});
+  RETURN_IF_ERROR(archive_->append_event("refusal", body));
+  return archive_->append_decision(
+      {"not confirmed on " + challenger.case_name, challenger.candidate_id, settled.why});
 }
 
 Result<void> CampaignLog::promotion(const Promotion& promotion) {
@@ -220,6 +228,13 @@ Result<History> CampaignLog::replay(Search& search,
         search.refuse(body.at("case_name").get<std::string>(),
                       body.at("candidate_id").get<std::string>(),
                       body.at("why").get<std::string>());
+        if (body.contains("against"))
+          history.contenders.push_back({.case_name = body.at("case_name").get<std::string>(),
+                                        .candidate_id = body.at("candidate_id").get<std::string>(),
+                                        .against = body.at("against").get<std::string>(),
+                                        .speedup = body.at("speedup").get<double>(),
+                                        .low = body.at("low").get<double>(),
+                                        .high = body.at("high").get<double>()});
       }
     } catch (const Json::exception& trouble) {
       return damaged("event " + std::to_string(event.sequence), trouble.what());

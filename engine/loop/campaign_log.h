@@ -14,6 +14,7 @@
 #include "archive/archive.h"
 #include "base/result.h"
 #include "loop/baseline.h"
+#include "loop/challenges.h"
 #include "loop/inbox.h"
 #include "loop/promotion.h"
 #include "loop/run_usage.h"
@@ -39,6 +40,7 @@ struct History {
   std::map<Verdict, int> rejects;
   std::vector<Champion>
       crowned;  // in order: a champion that fails later gives way to the one before it
+  std::vector<Contender> contenders;                // in order
   std::map<std::string, Observation> observations;  // by candidate id
   // Object hash -> the candidate of one row that was judged with it.
   std::map<std::string, std::string> objects_seen;
@@ -68,8 +70,7 @@ class CampaignLog {
   Result<void> usage(const Used& used, const Budget& limits);
   Result<void> confirmation(const Evaluation& evaluation);
   Result<void> crowned(const Champion& champion, const std::string& why);
-  Result<void> refused(const std::string& case_name, const std::string& candidate_id,
-                       const std::string& why);
+  Result<void> refused(const Settlement& settled);
   Result<void> promotion(const Promotion& promotion);
   // What the search did by itself while it was replayed: those that a kill kept out of the record.
   Result<void> new_notices(const std::vector<Search::Notice>& notices);

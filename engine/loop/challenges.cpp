@@ -23,19 +23,26 @@ std::vector<Settlement> settle_cases(const Candidate& candidate, const std::vect
       continue;
     }
     const PairedSummary& summary = found->summary;
+    const auto before = std::ranges::find(champions, the_case.name, &Champion::case_name);
     one.crowned = summary.comparison == Comparison::faster;
     if (!one.crowned) {
       one.why =
           fmt::format("{} {:.3f}x [{:.3f}, {:.3f}] against the champion",
                       to_string(summary.comparison), summary.speedup, summary.low, summary.high);
+      if (before != champions.end() && summary.comparison != Comparison::slower)
+        one.contender = Contender{.case_name = the_case.name,
+                                  .candidate_id = candidate.id,
+                                  .against = before->candidate_id,
+                                  .speedup = summary.speedup,
+                                  .low = summary.low,
+                                  .high = summary.high};
       continue;
     }
     double scale = 1;
-    for (const Champion& before : champions)
-      if (before.case_name == the_case.name) {
-        scale = before.speedup;
-        one.champion.version = before.version + 1;
-      }
+    if (before != champions.end()) {
+      scale = before->speedup;
+      one.champion.version = before->version + 1;
+    }
     one.champion.speedup = summary.speedup * scale;
     one.champion.low = summary.low * scale;
     one.champion.high = summary.high * scale;

@@ -1,6 +1,7 @@
 // What one confirmation says of each case on which a candidate challenged the champion. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,23 @@
 
 namespace kbeam {
 
+// A challenger of whom too little is known to call it faster, and nothing to call it slower.
+struct Contender {
+  std::string case_name;
+  std::string candidate_id;
+  std::string against;  // the champion of then
+  double speedup = 0;   // over that champion, with the interval that did not decide
+  double low = 0;
+  double high = 0;
+  // Above 1: the estimate lies farther above an even race than half of its interval below it.
+  double lean() const { return speedup * low; }
+};
+
 struct Settlement {
   Champion champion;  // the challenger; its speed where it was crowned
   bool crowned = false;
   std::string why;
+  std::optional<Contender> contender;
 };
 
 // Nothing when the engine failed: that is no evidence.

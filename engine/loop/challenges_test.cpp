@@ -28,7 +28,22 @@ TEST(Challenges, EachCaseIsSettledByItsOwnMeasurement) {
   EXPECT_EQ(settled[0].champion.candidate_id, "c2");
   EXPECT_FALSE(settled[1].crowned);
   EXPECT_NE(settled[1].why.find("slower"), std::string::npos);
+  EXPECT_FALSE(settled[1].contender) << "is slower";
   EXPECT_FALSE(settled[2].crowned) << "was not measured";
+}
+
+TEST(Challenges, WhoIsNeitherFasterNorSlowerRemainsAContender) {
+  Evaluation confirmation{.id = "e7", .verdict = Verdict::accepted};
+  confirmation.measurements = {measured("n16", 1.04, Comparison::ambiguous),
+                               measured("n32", 1.04, Comparison::ambiguous)};
+  const std::vector<Settlement> settled =
+      settle_cases({.id = "c2"}, {{.name = "n16"}, {.name = "n32"}}, confirmation,
+                   {{.case_name = "n16", .candidate_id = "c1"}});
+  ASSERT_TRUE(settled[0].contender);
+  EXPECT_FALSE(settled[0].crowned);
+  EXPECT_EQ(settled[0].contender->against, "c1");
+  EXPECT_DOUBLE_EQ(settled[0].contender->lean(), 1.04 * 1.04 * 0.9);
+  EXPECT_FALSE(settled[1].contender) << "nobody leads there but the baseline";
 }
 
 TEST(Challenges, AnEngineFailureSettlesNothing) {

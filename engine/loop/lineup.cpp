@@ -27,13 +27,14 @@ Candidate reference_portfolio(const Problem& problem, const std::vector<Champion
   return assemble_portfolio(rows, points, candidates);
 }
 
-std::optional<Candidate> assemble_winner(const Problem& problem,
-                                         const std::vector<Champion>& crowned, const Bans& bans,
-                                         const FindCandidate& find) {
+std::optional<Lineup> assemble_winner(const Problem& problem, const Standing& standing,
+                                      const Bans& bans, const FindCandidate& find) {
   std::map<std::string, Champion> latest;
-  for (const Champion& champion : crowned)
-    if (!bans.contains(champion)) latest[champion.case_name] = champion;
+  for (const Champion& champion : standing.crowned)
+    if (!bans.contains(champion.case_name, champion.candidate_id))
+      latest[champion.case_name] = champion;
   if (latest.empty()) return std::nullopt;
+  Lineup lineup;
   std::vector<Champion> champions;
   std::vector<RegimePoint> points;
   std::map<std::string, Candidate> candidates;
@@ -41,32 +42,42 @@ std::optional<Candidate> assemble_winner(const Problem& problem,
     points.push_back({case_name, value});
     const auto found = latest.find(case_name);
     if (found == latest.end()) continue;
-    champions.push_back(found->second);
-    candidates[found->second.candidate_id] = *find(found->second.candidate_id);
+    Champion serving = found->second;
+    const Contender* best = nullptr;
+    for (const Contender& contender : standing.contenders)
+      if (contender.case_name == case_name && contender.against == serving.candidate_id &&
+          !bans.contains(case_name, contender.candidate_id) &&
+          contender.lean() > (best == nullptr ? 1 : best->lean()))
+        best = &contender;
+    if (best != nullptr) {
+      lineup.in_place.push_back(*best);
+      serving.candidate_id = best->candidate_id;
+    }
+    lineup.serving[case_name] = serving.candidate_id;
+    candidates[serving.candidate_id] = *find(serving.candidate_id);
+    champions.push_back(std::move(serving));
   }
-  Candidate winner = assemble_portfolio(champions, points, candidates);
-  winner.id = candidate_id(winner);
-  return winner;
+  lineup.portfolio = assemble_portfolio(champions, points, candidates);
+  lineup.portfolio.id = candidate_id(lineup.portfolio);
+  return lineup;
 }
 
-bool ban_what_failed(const Promotion& promotion, const Candidate& portfolio,
-                     const std::vector<Champion>& crowned, const FindCandidate& find, Bans& bans) {
+bool ban_what_failed(const Promotion& promotion, const Lineup& lineup, const Standing& standing,
+                     const FindCandidate& find, Bans& bans) {
   const std::size_t before = bans.candidates.size() + bans.on_case.size();
   if (promotion.failed_at) {
-    const Row& to_blame = portfolio.row_for(*promotion.failed_at);
-    for (const Champion& champion : crowned) {
-      const std::optional<Candidate> candidate = find(champion.candidate_id);
+    const Row& to_blame = lineup.portfolio.row_for(*promotion.failed_at);
+    const auto ban = [&](const std::string& id) {
+      const std::optional<Candidate> candidate = find(id);
       const Row& row = candidate->rows.front();
-      if (row.source == to_blame.source && row.knobs == to_blame.knobs)
-        bans.candidates.insert(champion.candidate_id);
-    }
+      if (row.source == to_blame.source && row.knobs == to_blame.knobs) bans.candidates.insert(id);
+    };
+    for (const Champion& champion : standing.crowned) ban(champion.candidate_id);
+    for (const Contender& contender : standing.contenders) ban(contender.candidate_id);
   }
-  for (const std::string& case_name : promotion.slower_cases) {
-    const Champion* latest = nullptr;
-    for (const Champion& champion : crowned)
-      if (champion.case_name == case_name && !bans.contains(champion)) latest = &champion;
-    if (latest != nullptr) bans.on_case.insert({case_name, latest->candidate_id});
-  }
+  for (const std::string& case_name : promotion.slower_cases)
+    if (const auto serving = lineup.serving.find(case_name); serving != lineup.serving.end())
+      bans.on_case.insert({case_name, serving->second});
   return bans.candidates.size() + bans.on_case.size() > before;
 }
 

@@ -43,9 +43,9 @@ class LineupTest : public testing::Test {
     return portfolio.row_for(16).source + " " + portfolio.row_for(64).source + " " +
            portfolio.row_for(256).source;
   }
-  std::string winner(const std::vector<Champion>& crowned, const Bans& bans) const {
-    const auto candidate = assemble_winner(problem_, crowned, bans, find());
-    return candidate ? served(*candidate) : "nobody";
+  std::string winner(const Standing& standing, const Bans& bans) const {
+    const auto lineup = assemble_winner(problem_, standing, bans, find());
+    return lineup ? served(lineup->portfolio) : "nobody";
   }
 
   Problem problem_;
@@ -62,9 +62,9 @@ TEST_F(LineupTest, ScreensArePairedWithChampionsAndElseWithTheBaseline) {
 
 TEST_F(LineupTest, TheLatestChampionGoesIntoThePromotionAndTheBaselineNever) {
   EXPECT_EQ(winner({}, {}), "nobody");
-  EXPECT_EQ(winner({{.case_name = "n16", .candidate_id = "lanes"},
-                    {.case_name = "n256", .candidate_id = "lanes"},
-                    {.case_name = "n256", .candidate_id = "tiles"}},
+  EXPECT_EQ(winner({.crowned = {{.case_name = "n16", .candidate_id = "lanes"},
+                                {.case_name = "n256", .candidate_id = "lanes"},
+                                {.case_name = "n256", .candidate_id = "tiles"}}},
                    {}),
             "lanes lanes tiles")
       << "n64 is served by its neighbour";
@@ -74,38 +74,74 @@ TEST_F(LineupTest, AWrongRowIsBannedWithEveryChampionOfTheSameSourceAndKnobs) {
   known_["twin"] = known_["lanes"];
   known_["tuned"] = known_["lanes"];
   known_["tuned"].rows.front().knobs = {{"kLanes", "16"}};
-  const std::vector<Champion> crowned{{.case_name = "n16", .candidate_id = "tuned"},
+  const Standing standing{.crowned = {{.case_name = "n16", .candidate_id = "tuned"},
                                       {.case_name = "n16", .candidate_id = "twin"},
                                       {.case_name = "n16", .candidate_id = "lanes"},
-                                      {.case_name = "n256", .candidate_id = "tiles"}};
+                                      {.case_name = "n256", .candidate_id = "tiles"}}};
   Bans bans;
-  const Candidate portfolio = *assemble_winner(problem_, crowned, bans, find());
+  const Lineup lineup = *assemble_winner(problem_, standing, bans, find());
   Promotion failed;
   failed.failed_at = 20;
-  EXPECT_TRUE(ban_what_failed(failed, portfolio, crowned, find(), bans));
+  EXPECT_TRUE(ban_what_failed(failed, lineup, standing, find(), bans));
   EXPECT_EQ(bans.candidates, (std::set<std::string>{"twin", "lanes"}));
-  const auto next = assemble_winner(problem_, crowned, bans, find());
-  EXPECT_EQ(next->row_for(16).knobs, known_["tuned"].rows.front().knobs);
+  const auto next = assemble_winner(problem_, standing, bans, find());
+  EXPECT_EQ(next->portfolio.row_for(16).knobs, known_["tuned"].rows.front().knobs);
 }
 
 TEST_F(LineupTest, ASlowerRowIsBannedOnItsCaseAlone) {
-  const std::vector<Champion> crowned{{.case_name = "n16", .candidate_id = "strips"},
+  const Standing standing{.crowned = {{.case_name = "n16", .candidate_id = "strips"},
                                       {.case_name = "n16", .candidate_id = "lanes"},
-                                      {.case_name = "n256", .candidate_id = "lanes"}};
+                                      {.case_name = "n256", .candidate_id = "lanes"}}};
   Bans bans;
-  const Candidate portfolio = *assemble_winner(problem_, crowned, bans, find());
+  const Lineup lineup = *assemble_winner(problem_, standing, bans, find());
   Promotion slower;
   slower.slower_cases = {"n16"};
-  EXPECT_TRUE(ban_what_failed(slower, portfolio, crowned, find(), bans));
+  EXPECT_TRUE(ban_what_failed(slower, lineup, standing, find(), bans));
   EXPECT_TRUE(bans.candidates.empty());
-  EXPECT_EQ(winner(crowned, bans), "strips strips lanes");
-  EXPECT_TRUE(ban_what_failed(slower, portfolio, crowned, find(), bans));
-  EXPECT_EQ(winner(crowned, bans), "lanes lanes lanes");
+  EXPECT_EQ(winner(standing, bans), "strips strips lanes");
+  const Lineup next = *assemble_winner(problem_, standing, bans, find());
+  EXPECT_TRUE(ban_what_failed(slower, next, standing, find(), bans));
+  EXPECT_EQ(winner(standing, bans), "lanes lanes lanes");
 }
 
 TEST_F(LineupTest, WithoutAnybodyToBlameNothingIsBanned) {
   Bans bans;
-  EXPECT_FALSE(ban_what_failed({}, baseline_, {}, find(), bans));
+  EXPECT_FALSE(ban_what_failed({}, {.portfolio = baseline_}, {}, find(), bans));
+}
+
+TEST_F(LineupTest, AContenderStandsInWhereItLeansFartherThanItsIntervalReachesBelow) {
+  Standing standing{.crowned = {{.case_name = "n16", .candidate_id = "lanes"},
+                                {.case_name = "n256", .candidate_id = "lanes"}}};
+  const auto contend = [&](const char* id, const char* against, double speedup, double low) {
+    standing.contenders = {{"n256", id, against, speedup, low, speedup * speedup / low}};
+    return winner(standing, {});
+  };
+  EXPECT_EQ(contend("tiles", "lanes", 1.04, 0.99), "lanes lanes tiles");
+  EXPECT_EQ(contend("tiles", "lanes", 1.02, 0.93), "lanes lanes lanes") << "within the noise";
+  EXPECT_EQ(contend("tiles", "strips", 1.04, 0.99), "lanes lanes lanes")
+      << "against a champion that is none any more";
+  standing.contenders = {{"n256", "tiles", "lanes", 1.04, 0.99, 1.1},
+                         {"n256", "strips", "lanes", 1.06, 1.01, 1.1},
+                         {"n16", "tiles", "lanes", 1.01, 0.90, 1.1}};
+  EXPECT_EQ(winner(standing, {}), "lanes lanes strips") << "the one that leans farthest";
+  EXPECT_EQ(assemble_winner(problem_, standing, {}, find())->in_place.size(), 1u);
+}
+
+TEST_F(LineupTest, AContenderThatFailedGivesWayToTheNextAndThenToTheChampion) {
+  const Standing standing{.crowned = {{.case_name = "n256", .candidate_id = "lanes"}},
+                          .contenders = {{"n256", "tiles", "lanes", 1.04, 0.99, 1.1},
+                                         {"n256", "strips", "lanes", 1.06, 1.01, 1.1}}};
+  Bans bans;
+  Promotion wrong;
+  wrong.failed_at = 256;
+  EXPECT_TRUE(ban_what_failed(wrong, *assemble_winner(problem_, standing, bans, find()), standing,
+                              find(), bans));
+  EXPECT_EQ(winner(standing, bans), "tiles tiles tiles");
+  Promotion slower;
+  slower.slower_cases = {"n256"};
+  EXPECT_TRUE(ban_what_failed(slower, *assemble_winner(problem_, standing, bans, find()), standing,
+                              find(), bans));
+  EXPECT_EQ(winner(standing, bans), "lanes lanes lanes");
 }
 
 }  // namespace

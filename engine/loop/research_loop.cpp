@@ -116,6 +116,8 @@ class Campaign {
   Evaluation measured(const CompareRequest& request);
   Result<void> settle(const Candidate& candidate, const std::vector<Case>& cases);
   void tell_progress();
+  Standing standing() const { return {history_.crowned, history_.contenders}; }
+  Result<void> tell_of_contenders(const Lineup& lineup);
   Result<Promotion> promote_now(const BuiltCandidate& built);
   Result<void> record_promotion(const BuiltCandidate& built);
 
@@ -593,8 +595,7 @@ Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case
     RETURN_IF_ERROR(log_->confirmation(evaluation));
     RETURN_IF_ERROR(write_usage());
     for (const Settlement& one : settled)
-      RETURN_IF_ERROR(one.crowned ? log_->crowned(one.champion, one.why)
-                                  : log_->refused(one.champion.case_name, candidate.id, one.why));
+      RETURN_IF_ERROR(one.crowned ? log_->crowned(one.champion, one.why) : log_->refused(one));
     return {};
   });
   RETURN_IF_ERROR(kept);
@@ -602,6 +603,7 @@ Result<void> Campaign::settle(const Candidate& candidate, const std::vector<Case
     const std::string& case_name = one.champion.case_name;
     if (!one.crowned) {
       search_->refuse(case_name, candidate.id, one.why);
+      if (one.contender) history_.contenders.push_back(*one.contender);
       continue;
     }
     search_->crown(one.champion);
@@ -644,17 +646,19 @@ Result<void> Campaign::promote_portfolio() {
   progress_.phase("promoting the portfolio on sealed inputs");
   Bans bans;
   for (int attempt = 0; attempt < kPromotionAttempts; ++attempt) {
-    const std::optional<Candidate> portfolio =
-        assemble_winner(setup_.problem, history_.crowned, bans, finder());
-    if (!portfolio) {
+    const std::optional<Lineup> lineup =
+        assemble_winner(setup_.problem, standing(), bans, finder());
+    if (!lineup) {
       not_promoted_because_ = "no candidate was confirmed faster than the baseline on any case";
       return {};
     }
-    ASSIGN_OR_RETURN(const BuiltCandidate built, rebuilt(*portfolio, "rebuild the portfolio"));
+    ASSIGN_OR_RETURN(const BuiltCandidate built,
+                     rebuilt(lineup->portfolio, "rebuild the portfolio"));
     // Promoted once: repeating it until it passes would be no promotion.
-    ASSIGN_OR_RETURN(promotion_, log_->find_promotion(*portfolio, history_.promotions));
+    ASSIGN_OR_RETURN(promotion_, log_->find_promotion(lineup->portfolio, history_.promotions));
     const bool is_recorded = promotion_.has_value();
     if (!is_recorded) {
+      RETURN_IF_ERROR(tell_of_contenders(*lineup));
       ASSIGN_OR_RETURN(promotion_, promote_now(built));
     }
     if (asked_to_stop()) {
@@ -669,7 +673,20 @@ Result<void> Campaign::promote_portfolio() {
     if (not_promoted_because_.empty()) return {};
     progress_.event("the portfolio failed its promotion: " + not_promoted_because_);
     if (engine_failed(*promotion_)) continue;  // ours: once more, and nobody is to blame
-    if (!ban_what_failed(*promotion_, *portfolio, history_.crowned, finder(), bans)) return {};
+    if (!ban_what_failed(*promotion_, *lineup, standing(), finder(), bans)) return {};
+  }
+  return {};
+}
+
+Result<void> Campaign::tell_of_contenders(const Lineup& lineup) {
+  for (const Contender& one : lineup.in_place) {
+    const std::string why = fmt::format(
+        "{:.3f}x [{:.3f}, {:.3f}] against {}: not enough to call it faster, and better than even",
+        one.speedup, one.low, one.high, one.against);
+    RETURN_IF_ERROR(log_->archive().append_decision(
+        {"stands in for the champion of " + one.case_name, one.candidate_id, why}));
+    progress_.event(
+        fmt::format("{}: {} stands in for the champion, {}", one.case_name, one.candidate_id, why));
   }
   return {};
 }
