@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <utility>
 
-KBEAM_KNOB(int, kLanes, 8, 4, 8, 16);    // matrices a vector
-KBEAM_KNOB(int, kBlock, 1, 1, 2, 3, 4);  // reflectors that are applied at once, to as many columns
+KBEAM_KNOB(int, kLanes, 16, 4, 8, 16);   // matrices a vector
+KBEAM_KNOB(int, kBlock, 2, 1, 2, 3, 4);  // reflectors that are applied at once, to as many columns
 KBEAM_KNOB(int, kGroup, 1, 1, 2, 4);     // blocks of columns that share each load of a block
 KBEAM_KNOB(int, kPipeline, 0, 0, 1);     // 1: pack and unpack other groups between the reflectors
 KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // fetch a coming group: 1 while packing, 2 while applying
-KBEAM_KNOB(int, kPad, 0, 0, 1, 3);       // empty vectors between columns, against 4 KiB aliasing
+KBEAM_KNOB(int, kPad, 0, 0, 1);          // empty vectors between columns, against 4 KiB aliasing
 KBEAM_KNOB(int, kStream, 0, 0, 1);       // 1: write H around the cache
 
 namespace {

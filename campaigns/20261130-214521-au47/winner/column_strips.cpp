@@ -11,15 +11,11 @@
 #include <cstdint>
 #include <utility>
 
-KBEAM_KNOB(int, kLanes, 8, 4, 8, 16);       // columns a strip, and reflectors a block
-KBEAM_KNOB(int, kStrips, 1, 1, 2, 3, 4);    // strips that are updated together
-KBEAM_KNOB(int, kReflectors, 4, 4, 8, 16);  // register tile of W = V'A: this many rows by kStrips
-KBEAM_KNOB(int, kRows, 1, 1, 2, 4, 6, 8);   // register tile of A -= V W: this many rows by kStrips
-KBEAM_KNOB(int, kMatrices, 1, 1, 2, 3, 4);  // matrices in lockstep, to hide square roots
-KBEAM_KNOB(int, kReload, 0, 0, 1);  // 1: broadcast the next pivot from memory, not by a shuffle
-KBEAM_KNOB(int, kFuse, 0, 0, 1);    // 1: apply one block and take the next one's dots in one pass
-KBEAM_KNOB(int, kChunk, 128, 32, 64, 128);  // rows a pass takes at a time
-KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // fetch a coming group: 1 while packing, 2 while applying
+KBEAM_KNOB(int, kLanes, 16, 4, 8, 16);      // columns a strip, and reflectors a block
+KBEAM_KNOB(int, kStrips, 2, 1, 2, 3, 4);    // strips that are updated together
+KBEAM_KNOB(int, kReflectors, 8, 4, 8, 16);  // register tile of W = V'A: this many rows by kStrips
+KBEAM_KNOB(int, kRows, 4, 1, 2, 4, 6, 8);   // register tile of A -= V W: this many rows by kStrips
+KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // fetch what comes: 1 the next strips, 2 the next matrix
 KBEAM_KNOB(int, kStream, 0, 0, 1);       // 1: write H around the cache
 KBEAM_REQUIRE(kReflectors <= kLanes, "a register tile holds at most one block of reflectors");
 KBEAM_REQUIRE(32 >= kReflectors * kStrips, "the register tile of W = V'A has to fit the registers");
@@ -31,6 +27,7 @@ using Lane = kbeam::Vector<float, kLanes>;
 using LaneBits = kbeam::Vector<std::int32_t, kLanes>;
 
 constexpr int kTile = kLanes * kLanes;
+constexpr int kChunk = 128;  // rows of one partial sum of V'A: longer ones leave L1 and lose digits
 // Columns are used as they are while their sums of squares are in the first range, and a reflector
 // is made without rescaling while that of its column's tail is in the second: then no product over-
 // or underflows to any effect.
@@ -42,7 +39,7 @@ struct Shape {
   int strips;
 };
 
-// What one matrix of a lockstep group works on.
+// What one matrix works on.
 struct Matrix {
   const float* a;
   const float* a_end;  // of the whole range
@@ -339,27 +336,17 @@ template <int kCount>
 void apply_blocks(const Matrix& matrix, const Shape& shape, int from, int to, int p) {
   const std::int64_t stride = std::int64_t{shape.m} * kLanes;
   float* x = strip_of(matrix, shape, p);
-  alignas(64) float buffer[2][kCount * kTile];
+  alignas(64) float w[kCount * kTile];
   for (int q = from; q < to; ++q) {
     const int first = q * kLanes;
     const float* v = strip_of(matrix, shape, q);
-    float* w = buffer[q % 2];
-    const float* last_w = buffer[(q + 1) % 2];
     std::fill_n(w, kCount * kTile, 0.0f);
-    const bool pending = kFuse == 1 && q > from;  // the block before is not applied yet
-    if (pending)
-      update<kCount>(v - stride + (first - kLanes) * kLanes, x + (first - kLanes) * kLanes, stride,
-                     kLanes, last_w);
-    for (int i = first; i < shape.m; i += kChunk) {
-      const int rows = std::min(kChunk, shape.m - i);
-      if (pending) update<kCount>(v - stride + i * kLanes, x + i * kLanes, stride, rows, last_w);
-      block_dots<kCount>(v + i * kLanes, x + i * kLanes, stride, rows, w);
-    }
+    for (int i = first; i < shape.m; i += kChunk)
+      block_dots<kCount>(v + i * kLanes, x + i * kLanes, stride, std::min(kChunk, shape.m - i), w);
     for (int s = 0; s < kCount; ++s)
       solve(matrix.gram + q * kTile, matrix.tau + first, matrix.factor + first, w + s * kTile,
             std::min(kLanes, shape.k - first));
-    if (kFuse == 0 || q + 1 == to)
-      update<kCount>(v + first * kLanes, x + first * kLanes, stride, shape.m - first, w);
+    update<kCount>(v + first * kLanes, x + first * kLanes, stride, shape.m - first, w);
   }
 }
 
@@ -422,7 +409,7 @@ class Fetcher {
   void aim(const Matrix& matrix, const Shape& shape, int p) {
     const std::int64_t strip = std::int64_t{kLanes} * shape.m;
     const std::int64_t distance =
-        kPrefetch == 1 ? kStrips * strip : std::int64_t{kMatrices} * shape.m * shape.n;
+        kPrefetch == 1 ? kStrips * strip : std::int64_t{shape.m} * shape.n;
     const std::int64_t last = matrix.a_end - matrix.a - kLine;
     next_ = matrix.a +
             std::clamp<std::int64_t>(p * strip + distance, 0, std::max<std::int64_t>(last, 0));
@@ -452,7 +439,7 @@ Lane sweep(float* strip, Lane coefficient, int l, int j, int m, Fetcher& fetcher
   };
   const auto dot_step = [&](float* at, Lane& sum) {
     const Lane row = row_step(at);
-    sum += (kReload == 1 ? Lane{} + at[l + 1] : __builtin_shuffle(row, next)) * row;
+    sum += __builtin_shuffle(row, next) * row;
   };
   if (j + 1 < m) row_step(strip + (j + 1) * kLanes);
   Lane sum[4] = {};
@@ -479,73 +466,53 @@ void finish_strip(const Matrix& matrix, float* strip, Lane pivots, int first, in
   }
 }
 
-// Factors strip p of kCount matrices in lockstep: one matrix's square root runs under another's
-// sweep.
-template <int kCount>
-void factor_strip(Matrix* matrix, const Shape& shape, int p) {
+// Factors strip p.
+void factor_strip(Matrix& matrix, const Shape& shape, int p) {
   const int first = p * kLanes, m = shape.m, count = std::min(kLanes, shape.k - first);
-  float* strip[kCount];
-  Fetcher fetcher[kCount];
-  Lane dots[kCount], scale[kCount], pivots[kCount], coefficient[kCount];
-  for (int b = 0; b < kCount; ++b) {
-    strip[b] = strip_of(matrix[b], shape, p);
-    dots[b] = pivot_dots(strip[b], 0, first + 1, m);
-    scale[b] = pivots[b] = Lane{};
-    fetcher[b].aim(matrix[b], shape, p);
-  }
+  float* strip = strip_of(matrix, shape, p);
+  Lane dots = pivot_dots(strip, 0, first + 1, m);
+  Lane scale{}, pivots{};
+  Fetcher fetcher;
+  fetcher.aim(matrix, shape, p);
   for (int l = 0; l < count; ++l) {
     const int j = first + l;
-#pragma GCC unroll 4
-    for (int b = 0; b < kCount; ++b) {
-      float* head = strip[b] + j * kLanes;
-      alignas(64) float dot[kLanes];
-      store(dot, dots[b]);
-      const float alpha = head[l], tail = dot[l];
-      Reflector r{alpha, 0, 0, 0};
-      if (tail > kTailLow && tail + alpha * alpha < kTailHigh)
-        r = reflector_from(alpha, tail);
-      else if (j + 1 < m)
-        r = reflector_rescaled(strip[b], l, j, m, dots[b]);
-      // v'x for every lane: later ones give W, earlier ones V'V.
-      const Lane product = get(head) + r.scale * dots[b];
-      const Lane w = keep(lane_numbers() > l, r.tau * product);
-      store(matrix[b].gram + p * kTile + l * kLanes, keep(lane_numbers() < l, product * scale[b]));
-      const LaneBits own = lane_numbers() == l;
-      store(head, select(own, Lane{} + r.beta, get(head) - w));
-      scale[b] = select(own, Lane{} + r.scale, scale[b]);
-      pivots[b] = select(own, Lane{} + r.pivot, pivots[b]);
-      coefficient[b] = r.scale * w;
-      matrix[b].tau[j] = r.tau;
-    }
-    if (l + 1 == kLanes) continue;
-#pragma GCC unroll 4
-    for (int b = 0; b < kCount; ++b) dots[b] = sweep(strip[b], coefficient[b], l, j, m, fetcher[b]);
+    float* head = strip + j * kLanes;
+    alignas(64) float dot[kLanes];
+    store(dot, dots);
+    const float alpha = head[l], tail = dot[l];
+    Reflector r{alpha, 0, 0, 0};
+    if (tail > kTailLow && tail + alpha * alpha < kTailHigh)
+      r = reflector_from(alpha, tail);
+    else if (j + 1 < m)
+      r = reflector_rescaled(strip, l, j, m, dots);
+    // v'x for every lane: later ones give W, earlier ones V'V.
+    const Lane product = get(head) + r.scale * dots;
+    const Lane w = keep(lane_numbers() > l, r.tau * product);
+    store(matrix.gram + p * kTile + l * kLanes, keep(lane_numbers() < l, product * scale));
+    const LaneBits own = lane_numbers() == l;
+    store(head, select(own, Lane{} + r.beta, get(head) - w));
+    scale = select(own, Lane{} + r.scale, scale);
+    pivots = select(own, Lane{} + r.pivot, pivots);
+    matrix.tau[j] = r.tau;
+    if (l + 1 < kLanes) dots = sweep(strip, r.scale * w, l, j, m, fetcher);
   }
-  for (int b = 0; b < kCount; ++b) {
-    store(matrix[b].factor + first, scale[b]);
-    finish_strip(matrix[b], strip[b], pivots[b], first, count);
-  }
+  store(matrix.factor + first, scale);
+  finish_strip(matrix, strip, pivots, first, count);
 }
 
-template <int kCount>
-void factor_matrices(Matrix* matrix, const Shape& shape) {
-  for (int b = 0; b < kCount; ++b) matrix[b].scaled = false;
+void factor_matrix(Matrix& matrix, const Shape& shape) {
   const int blocks = (shape.k + kLanes - 1) / kLanes;
   for (int p = 0; p < shape.strips; p += kStrips) {
     const int width = std::min(kStrips, shape.strips - p);
     // Left-looking: bring the group up to date with everything to its left.
-    for (int b = 0; b < kCount; ++b) {
-      for (int s = 0; s < width; ++s) pack_strip(matrix[b], shape, p + s);
-      apply_blocks_to(matrix[b], shape, 0, std::min(p, blocks), p, width);
-    }
+    for (int s = 0; s < width; ++s) pack_strip(matrix, shape, p + s);
+    apply_blocks_to(matrix, shape, 0, std::min(p, blocks), p, width);
     for (int s = 0; s < width; ++s) {
       const bool reflects = p + s < blocks;
-      if (reflects) factor_strip<kCount>(matrix, shape, p + s);
-      for (int b = 0; b < kCount; ++b) {
-        if (reflects && s + 1 < width)
-          apply_blocks_to(matrix[b], shape, p + s, p + s + 1, p + s + 1, width - s - 1);
-        unpack_strip(matrix[b], shape, p + s);
-      }
+      if (reflects) factor_strip(matrix, shape, p + s);
+      if (reflects && s + 1 < width)
+        apply_blocks_to(matrix, shape, p + s, p + s + 1, p + s + 1, width - s - 1);
+      unpack_strip(matrix, shape, p + s);
     }
   }
 }
@@ -579,16 +546,9 @@ void factor(kbeam::Range range, const float* a, float* h, float* tau, float* scr
       factor_plain(a + b * elements, h + b * elements, tau + b * shape.k, shape);
     return;
   }
-  Matrix matrix[kMatrices];
-  for (std::int64_t b = range.begin; b < range.end;) {
-    const int count = range.end - b >= kMatrices ? kMatrices : 1;
-    for (int i = 0; i < count; ++i)
-      matrix[i] = matrix_at(b + i, range, a, h, tau, scratch + i * scratch_floats(shape), shape);
-    if (count == kMatrices)
-      factor_matrices<kMatrices>(matrix, shape);
-    else
-      factor_matrices<1>(matrix, shape);
-    b += count;
+  for (std::int64_t b = range.begin; b < range.end; ++b) {
+    Matrix matrix = matrix_at(b, range, a, h, tau, scratch, shape);
+    factor_matrix(matrix, shape);
   }
 #if defined(__SSE__)
   if (kStream == 1) _mm_sfence();
@@ -606,7 +566,6 @@ KBEAM_PLAN(plan, args) {
   shape.n = static_cast<int>(a.dim(2));
   shape.k = std::min(shape.m, shape.n);
   shape.strips = (shape.n + kLanes - 1) / kLanes;
-  const int lockstep = a.dim(0) >= kMatrices ? kMatrices : 1;
-  const auto scratch = plan.worker_scratch<float>(lockstep * scratch_floats(shape));
+  const auto scratch = plan.worker_scratch<float>(scratch_floats(shape));
   plan.parallel_for(a.dim(0), 0, factor, a, h, tau, scratch, shape);
 }
