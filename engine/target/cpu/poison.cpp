@@ -17,8 +17,8 @@ struct Masks {
 constexpr Masks masks_of(kbeam_element_type type) {
   switch (type) {
     case KBEAM_F32:
-      // Signalling NaNs. What arithmetic makes is quiet, and so is what it carries on from an input:
-      // an honest NaN, whatever its payload, is no poison.
+      // Signalling NaNs. What arithmetic makes is quiet, and so is what it carries on from an
+      // input: an honest NaN, whatever its payload, is no poison.
       return {{0x801fffffu, 0x801fffffu}, {0x7f800001u, 0x7f800001u}};
     case KBEAM_F64:
       return {{0xffffffffu, 0x8007ffffu}, {0u, 0x7ff80000u}};
