@@ -65,7 +65,7 @@ class Recomputation {
   void observation(const Json& body);
   void choice(const Observation& observation);
   void champion(const Champion& recorded);
-  void refusal(const std::string& case_name, const std::string& candidate_id);
+  void refusal(const Json& body);
   void promotion(const Json& body);
   void end(const Json& summary);
 
@@ -109,7 +109,7 @@ Result<void> Recomputation::decide_again(const Event& event, const Json& body) {
     ASSIGN_OR_RETURN(const Champion recorded, champion_from_json(body));
     champion(recorded);
   } else if (event.kind == "refusal") {
-    refusal(body.at("case_name").get<std::string>(), body.at("candidate_id").get<std::string>());
+    refusal(body);
     if (search_ != nullptr)
       search_->refuse(body.at("case_name").get<std::string>(),
                       body.at("candidate_id").get<std::string>(),
@@ -217,11 +217,21 @@ void Recomputation::champion(const Champion& recorded) {
   if (search_ != nullptr) search_->crown(recorded);
 }
 
-void Recomputation::refusal(const std::string& case_name, const std::string& candidate_id) {
+void Recomputation::refusal(const Json& body) {
   ++result_.decisions;
+  const auto case_name = body.at("case_name").get<std::string>();
+  const auto candidate_id = body.at("candidate_id").get<std::string>();
   const Measurement* found = confirmed(case_name, candidate_id);
   if (found != nullptr && found->summary.comparison == Comparison::faster)
     mistake(candidate_id + " was refused on " + case_name + ", where its confirmation says faster");
+  if (!body.contains("against")) return;  // no contender
+  const auto says = [&](const char* figure, double confirmed) {
+    return agree(body.at(figure).get<double>(), confirmed);
+  };
+  if (found == nullptr || !says("speedup", found->summary.speedup) ||
+      !says("low", found->summary.low) || !says("high", found->summary.high))
+    mistake(fmt::format("{} contends for {} with {} x, which no confirmation says", candidate_id,
+                        case_name, body.at("speedup").get<double>()));
 }
 
 void Recomputation::promotion(const Json& body) {

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/files.h"
 #include "measure/statistics.h"
@@ -48,6 +49,7 @@ struct Record {
   Evaluation screen, confirm, promote;
   Json observation, champion, promotion;
   std::string decision = "winner";
+  std::optional<Json> refusal;  // in the champion's stead
 
   Record() {
     const auto evaluate = [&](const char* id, Stage stage, double speedup, int pairs) {
@@ -93,7 +95,10 @@ class RecomputeTest : public testing::Test {
     EXPECT_TRUE(log.append_evaluation(record.screen).ok());
     EXPECT_TRUE(log.append_event("observation", record.observation).ok());
     EXPECT_TRUE(log.append_evaluation(record.confirm).ok());
-    EXPECT_TRUE(log.append_event("champion", record.champion).ok());
+    if (record.refusal)
+      EXPECT_TRUE(log.append_event("refusal", *record.refusal).ok());
+    else
+      EXPECT_TRUE(log.append_event("champion", record.champion).ok());
     EXPECT_TRUE(log.append_evaluation(record.promote).ok());
     EXPECT_TRUE(log.append_decision({record.decision, record.candidate.id, "why"}).ok());
     EXPECT_TRUE(log.append_event("promotion", record.promotion).ok());
@@ -142,6 +147,20 @@ TEST_F(RecomputeTest, AChampionThatWasNotConfirmed) {
   Record record;
   record.confirm.measurements = {measure(1.0, 30, 1)};
   EXPECT_THAT(recompute(record).mistakes, ElementsAre(HasSubstr("which no confirmation says")));
+}
+
+TEST_F(RecomputeTest, AContenderWhoseFiguresItsConfirmationDoesNotSay) {
+  Record record;
+  record.confirm.measurements = {measure(1.0, 30, 1)};
+  const PairedSummary& confirmed = record.confirm.measurements[0].summary;
+  record.refusal = {
+      {"case_name", "n64"},    {"candidate_id", record.candidate.id}, {"why", "same"},
+      {"against", "c0"},       {"speedup", confirmed.speedup},        {"low", confirmed.low},
+      {"high", confirmed.high}};
+  EXPECT_THAT(recompute(record).mistakes, IsEmpty());
+  std::filesystem::remove(folder_ / "archive.sqlite");
+  (*record.refusal)["low"] = 1.3;
+  EXPECT_THAT(recompute(record).mistakes, ElementsAre(HasSubstr("contends for n64")));
 }
 
 TEST_F(RecomputeTest, AReferenceThatWasNotTheChampion) {

@@ -31,7 +31,7 @@ PairedSummary summarise_pairs(const PairedSamples& samples, double confidence, d
 // What ranks a candidate: the mean of the least two fifths of the reference's times (at least two),
 // over that of the candidate's. Neighbours only ever slow a call down, so few pairs rank truer by
 // their fastest calls than by the median of their ratios: of identical kernels, five pairs stray
-// by 2.8 to 4.1 % this way and by 3.7 to 6.2 % that way (tests/study, whichever the noise). No
+// by 2.5 to 4.1 % this way and by 3.7 to 6.2 % that way (tests/study but where it is crowded). No
 // interval follows from it and nothing is claimed by it. NaN without samples.
 double ranking_speedup(const PairedSamples& samples);
 
