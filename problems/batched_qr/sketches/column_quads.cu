@@ -805,13 +805,14 @@ __global__ void __launch_bounds__(kThreads, 1)
   w.lane = threadIdx.x % 32;
   w.bars = reinterpret_cast<std::uint64_t*>(shared_memory);
   w.slots = reinterpret_cast<float*>(w.bars + (shape.reflectors + 1) / 2 * 2);
-  for (int i = threadIdx.x; i < shape.reflectors; i += blockDim.x) {
-    // The four lanes that write a pivot arrive, or the copy of one that another block makes.
-    const int panel = i / kColumns;
-    const bool copied = panel / w.warps % w.ranks != w.rank;
-    barrier_init(&w.bars[i], copied ? 1 : 4);
-    if (copied) barrier_expect(&w.bars[i], 4 * slot_floats(live_chunks(kChunks, panel)));
-  }
+  // The four lanes that write a pivot arrive, or the copy of one that another block makes.
+  const auto copied = [&](int i) { return i / kColumns / w.warps % w.ranks != w.rank; };
+  for (int i = threadIdx.x; i < shape.reflectors; i += blockDim.x)
+    barrier_init(&w.bars[i], copied(i) ? 1 : 4);
+  // One lane initialises for its warp, as the machine code has it.
+  __syncwarp();
+  for (int i = threadIdx.x; i < shape.reflectors; i += blockDim.x)
+    if (copied(i)) barrier_expect(&w.bars[i], 4 * slot_floats(live_chunks(kChunks, i / kColumns)));
   fence_barrier_init();
   const int warp = static_cast<int>(warp_most(threadIdx.x / 32));
   bool begun = false;
