@@ -358,6 +358,15 @@ struct Block {
     return sum;
   }
 
+  // Where more warps than multiply wait, racecheck loses the order of a barrier of some of them and
+  // the next of all.
+  static __device__ __forceinline__ void columns_barrier(int tile) {
+    if constexpr (kWarps == 8)
+      half_barrier(tile);
+    else
+      __syncthreads();
+  }
+
   // A -= V T'(V'A) for the panel in the registers of the block. Fetches the next V behind itself.
   static __device__ __forceinline__ void apply_block(const Shared& s, Strip& strip,
                                                      const char* triangle, const char* next_image,
@@ -378,8 +387,8 @@ struct Block {
       const float4 sum = sum_parts(s, warp, lane);
       if (warp < 8) s.w[warp * 32 + lane] = sum;
     }
+    columns_barrier(tile);  // W of my columns is there
     if (warp < 8) {
-      half_barrier(tile);  // W of my columns is there
       float parts[3][4] = {};
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
