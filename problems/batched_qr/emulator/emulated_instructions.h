@@ -92,9 +92,6 @@ inline void copy_bulk(void* to, const void* from, int bytes, std::uint64_t* barr
 inline void store_bulk(void* to, const void* from, int bytes) {
   kbeam::emulated_store_later(to, from, bytes);
 }
-inline void wait_bulk_read() {
-  kbeam::emulated_wait_stores();
-}
 inline void wait_bulk() {
   kbeam::emulated_wait_stores();
 }

@@ -159,9 +159,6 @@ __device__ __forceinline__ void store_bulk(void* to, const void* from, int bytes
       "r"(shared_address(from)), "r"(bytes)
       : "memory");
 }
-__device__ __forceinline__ void wait_bulk_read() {
-  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-}
 __device__ __forceinline__ void wait_bulk() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
@@ -478,7 +475,9 @@ struct Panel {
   float* in_memory;     // this block's rows, where the panel stays there
   std::int64_t stride;  // of its columns
   int thread, warp, lane, rank, ranks;
-  int lead;  // rows of the cluster above the panel
+  int lead;      // rows of the cluster above the panel
+  uint4* image;  // of V, from this block's first row on: [high, low][piece][row]
+  int image_rows;
   Share gram, top, columns;
   std::uint32_t parity_gram, parity_sum, letter;
 
@@ -822,7 +821,8 @@ struct Panel {
 
   // --- V of the group ---
 
-  __device__ __forceinline__ void emit_halves(int row, const float (&v)[kGroup]) {
+  // To the products of this panel and to the image that the next one and the other columns take.
+  __device__ __forceinline__ void emit_halves(int group, int row, const float (&v)[kGroup]) {
     const int place = place_of_row(row);
 #pragma unroll
     for (int piece = 0; piece < 2; ++piece) {
@@ -834,8 +834,10 @@ struct Panel {
       split(x[6] * kRaise, x[7] * kRaise, high.w, low.w);
       *reinterpret_cast<uint4*>(s.v[0][piece][place]) = high;
       *reinterpret_cast<uint4*>(s.v[1][piece][place]) = low;
+      uint4* const to = image + std::int64_t{2 * group + piece} * image_rows + place;
+      to[0] = high;
+      to[std::int64_t{kPieces} * image_rows] = low;
     }
-    show_to_tensor_cores();  // and to the copy to the image of V
   }
   // Every thread its row, or its two, one after the other.
   template <typename Visit>
@@ -880,7 +882,7 @@ struct Panel {
         own_column(c0 + j)[row] = v[j];
       }
     }
-    emit_halves(row, v);
+    emit_halves(group, row, v);
   }
   // The same from what Householder steps left, of which `count` are reflectors.
   __device__ __forceinline__ void collect_rows(int group, int count) {
@@ -893,19 +895,13 @@ struct Panel {
         v[k] = top > k ? own_column(c0 + k)[row] : top == k ? 1.0f : 0.0f;
         if (k >= count) v[k] = 0;
       }
-      emit_halves(row, v);
+      emit_halves(group, row, v);
     });
   }
   // A group of zeros: the identity.
-  __device__ __forceinline__ void clear_rows() {
+  __device__ __forceinline__ void clear_rows(int group) {
     const float zeros[kGroup] = {};
-    for_own_rows([&](int row) { emit_halves(row, zeros); });
-  }
-  __device__ __forceinline__ void store_image(std::uint16_t* image, int group, int image_rows) {
-    if (thread < 4)
-      store_bulk(
-          image + (std::int64_t{thread / 2 * kPieces + 2 * group + thread % 2}) * image_rows * 8,
-          s.v[thread / 2][thread % 2], kOwnRows * 16);
+    for_own_rows([&](int row) { emit_halves(group, row, zeros); });
   }
 
   // --- the rest of the panel ---
@@ -1246,6 +1242,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int reflectors = min(columns, s.m - s.first);
   const int padded = (s.m + kTile - 1) / kTile * kTile - begin;
   float* const x_from = x + (matrix * s.columns_all + s.first) * s.stride + begin;
+  image += (matrix * 2 * kPieces * s.image_rows + begin) * 8;
   Panel<kTall> panel{memory,
                      memory.panel,
                      x_from,
@@ -1256,13 +1253,14 @@ __global__ void __launch_bounds__(kThreads, 1)
                      rank,
                      ranks,
                      lead,
+                     reinterpret_cast<uint4*>(image),
+                     s.image_rows,
                      {kGramSize, 2, rank, ranks},
                      {kGroup * kGroup, 4, rank, ranks},
                      {kPanel, 1, rank, ranks},
                      0,
                      0,
                      0};
-  image += (matrix * 2 * kPieces * s.image_rows + begin) * 8;
   image_before += (matrix * 2 * kPieces * s.image_rows + begin) * 8;
 
   if (thread == 0) {
@@ -1334,12 +1332,10 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     if (quality == Quality::zero) {
       if (thread < kGroup) memory.taus[c0 + thread] = 0;
-      panel.clear_rows();
+      panel.clear_rows(group);
       for (int e = thread; e < kPanel * kGroup; e += kThreads) memory.panel.sum_all[e] = 0;
       __syncthreads();
-      panel.store_image(image, group, s.image_rows);
       panel.keep_products(group);
-      wait_bulk_read();
       __syncthreads();
       cluster_sync();  // all have sent this group's Gram matrix on; its boxes are free
       continue;
@@ -1353,7 +1349,6 @@ __global__ void __launch_bounds__(kThreads, 1)
       panel.collect_rows(group, count);
     }
     __syncthreads();
-    panel.store_image(image, group, s.image_rows);
     panel.exchange_sums(group);
     barrier_wait(&memory.sum_done, panel.parity_sum);
     panel.parity_sum ^= 1;
@@ -1362,12 +1357,12 @@ __global__ void __launch_bounds__(kThreads, 1)
     panel.keep_products(group);
     __syncthreads();
     panel.update(group + 1);
-    wait_bulk_read();
-    show_to_tensor_cores();  // to the copy to H
     __syncthreads();
   }
 
   // H and tau. What lies below the rows of R goes at once where that can be.
+  show_to_tensor_cores();  // to the copies
+  __syncthreads();
   const int above = top_rows(), count = min(kOwnRows, rows);
   if (!kTall && s.m % 4 == 0) {
     if (thread < columns && count > above)
