@@ -412,9 +412,7 @@ INSTANTIATE_TEST_SUITE_P(
                     SketchCase{"group_panels", 1, 600, 290},
                     SketchCase{"group_panels", 1, 4098, 20},
                     SketchCase{"group_panels_tall", 1, 600, 290},
-                    SketchCase{"group_panels_tall", 2, 1021, 140},
-                    SketchCase{"group_panels_shadow", 1, 600, 290},
-                    SketchCase{"group_panels_shadow", 2, 257, 140}),
+                    SketchCase{"group_panels_tall", 2, 1021, 140}),
     sketch_case_name);
 
 class SketchOnFamilies : public testing::TestWithParam<SketchCase> {};
@@ -426,8 +424,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, SketchOnFamilies,
                                          SketchCase{"column_quads", 2, 60, 50},
                                          SketchCase{"left_strips", 1, 70, 50},
                                          SketchCase{"group_panels", 1, 90, 40},
-                                         SketchCase{"group_panels_tall", 1, 520, 20},
-                                         SketchCase{"group_panels_shadow", 1, 90, 40}),
+                                         SketchCase{"group_panels_tall", 1, 520, 20}),
                          sketch_case_name);
 
 class WrongCudaCandidate : public testing::TestWithParam<std::string> {};

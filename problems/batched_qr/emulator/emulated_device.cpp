@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -577,15 +578,32 @@ void emulated_barrier_wait(const std::uint64_t* barrier, std::uint32_t parity) {
   yield(Wait::barrier);
 }
 
+namespace {
+// Bulk copies move whole pieces of 16 bytes.
+void require_bulk(const void* to, const void* from, int bytes) {
+  emulated_require_aligned(to, 16);
+  emulated_require_aligned(from, 16);
+  if (bytes % 16 != 0) throw std::logic_error("a bulk copy of bytes that are no multiple of 16");
+}
+}  // namespace
+void emulated_require_aligned(const void* place, int bytes) {
+  if (reinterpret_cast<std::uintptr_t>(place) % static_cast<unsigned>(bytes) != 0)
+    throw std::logic_error("an address that is no multiple of " + std::to_string(bytes) + " bytes");
+}
+
 void emulated_copy_async(void* to, const void* from, int bytes, std::uint64_t* barrier) {
+  require_bulk(to, from, bytes);
   submit({to, from, bytes, barrier, {}});
 }
 void emulated_store_async(void* to, const void* value, int bytes, std::uint64_t* barrier) {
+  emulated_require_aligned(to, bytes);
   AsyncCopy copy{to, nullptr, bytes, barrier, {}};
   std::memcpy(copy.value, value, static_cast<std::size_t>(bytes));
   submit(copy);
 }
 void emulated_copy_later(void* to, const void* from, int bytes) {
+  emulated_require_aligned(to, bytes);
+  emulated_require_aligned(from, bytes);
   g_cluster.running().copies.back().push_back({to, from, bytes});
 }
 void emulated_commit_copies() {
@@ -600,6 +618,7 @@ void emulated_wait_copies(int left) {
   }
 }
 void emulated_store_later(void* to, const void* from, int bytes) {
+  require_bulk(to, from, bytes);
   g_cluster.running().stores.push_back({to, from, bytes});
 }
 void emulated_wait_stores() {

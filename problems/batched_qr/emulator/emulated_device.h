@@ -32,19 +32,19 @@ struct EmulatedIndex {
 // Of the thread that is running.
 extern EmulatedIndex threadIdx, blockIdx, blockDim, gridDim;
 
-struct float2 {
+struct alignas(8) float2 {
   float x, y;
 };
-struct float4 {
+struct alignas(16) float4 {
   float x, y, z, w;
 };
-struct double2 {
+struct alignas(16) double2 {
   double x, y;
 };
-struct uint2 {
+struct alignas(8) uint2 {
   unsigned x, y;
 };
-struct uint4 {
+struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
 inline float2 make_float2(float x, float y) {
@@ -99,6 +99,9 @@ bool emulated_barrier_done(const std::uint64_t* barrier, std::uint32_t parity);
 void emulated_barrier_wait(const std::uint64_t* barrier, std::uint32_t parity);
 // Lets others run, once; the thread has nothing to do meanwhile.
 void emulated_poll();
+
+// The device takes no vector, matrix row or piece of a copy from or to another place.
+void emulated_require_aligned(const void* place, int bytes);
 
 // A write to shared memory that the barrier counts; `from` is read when it is done.
 void emulated_copy_async(void* to, const void* from, int bytes, std::uint64_t* barrier);

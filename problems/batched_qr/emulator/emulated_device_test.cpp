@@ -69,6 +69,22 @@ TEST(EmulatedDevice, AWriteBeyondTheSharedMemoryIsSeen) {
                std::logic_error);
 }
 
+TEST(EmulatedDevice, ACopyBesideItsPiecesIsSeen) {
+  const std::vector<float4> from(4);
+  for (const int slip : {0, 2}) {
+    const auto run = [&] {
+      run_emulated_grid({.grid = 1, .block = 32, .shared_bytes = 2048}, [&] {
+        if (threadIdx.x == 0) copy_16(shared_floats() + slip, from.data());
+        wait_copies<0>();
+      });
+    };
+    if (slip == 0)
+      EXPECT_NO_THROW(run());
+    else
+      EXPECT_THROW(run(), std::logic_error);
+  }
+}
+
 TEST(EmulatedDevice, ThreadsThatWaitAtDifferentPlacesAreSeen) {
   EXPECT_THROW(run_emulated_grid({.grid = 1, .block = 64, .cluster = {1, 1}, .shared_bytes = 256},
                                  [] {

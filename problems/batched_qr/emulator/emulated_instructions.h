@@ -42,9 +42,6 @@ inline void fence_barrier_init() {}
 inline void half_barrier(int half) {
   kbeam::emulated_named_barrier(half + 1, 128);
 }
-inline void team_sync() {
-  kbeam::emulated_named_barrier(1, 224);
-}
 inline void cluster_sync() {
   kbeam::emulated_cluster_barrier();
 }
@@ -94,9 +91,6 @@ inline void copy_bulk(void* to, const void* from, int bytes, std::uint64_t* barr
 }
 inline void store_bulk(void* to, const void* from, int bytes) {
   kbeam::emulated_store_later(to, from, bytes);
-}
-inline void wait_bulk_read() {
-  kbeam::emulated_wait_stores();
 }
 inline void wait_bulk() {
   kbeam::emulated_wait_stores();
@@ -233,6 +227,7 @@ inline void multiply_add(double (&c)[4], const double (&a)[8], const double (&b)
 template <bool kTransposed, typename Place>
 void load_four_matrices(std::uint32_t (&to)[4], const Place* row) {
   const void* own = row;
+  kbeam::emulated_require_aligned(own, 16);
   kbeam::emulated_show(&own, sizeof own);
   const int g = kbeam::emulated_lane() / 4, t = kbeam::emulated_lane() % 4;
   const auto at = [](int matrix, int i, int j) {
@@ -273,6 +268,7 @@ inline void multiply_wide(float (&c)[16][4], std::uint64_t a, std::uint64_t b, i
   kbeam::emulated_multiply_wide({c, {}, false, false, add != 0, a, b});
 }
 inline std::uint64_t operand(std::uint32_t address, int along, int across) {
+  kbeam::emulated_require_aligned(kbeam::emulated_shared_memory() + address, 16);
   return static_cast<std::uint64_t>((address & 0x3ffff) >> 4) |
          static_cast<std::uint64_t>(along >> 4) << 16 |
          static_cast<std::uint64_t>(across >> 4) << 32;

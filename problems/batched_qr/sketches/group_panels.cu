@@ -15,9 +15,6 @@
 KBEAM_KNOB(int, kGram, 1, 0, 1);             // 0: Householder steps in every panel
 KBEAM_KNOB(int, kOverlap, 1, 0, 1);          // the rest is updated beside the next panel
 KBEAM_KNOB(int, kMostRanks, 16, 8, 16);      // blocks of a cluster
-KBEAM_KNOB(int, kShadow, 0, 0, 1, 2);        // beside a group's steps T and H grow (1), and the
-                                             // columns beyond it take the group before (2)
-KBEAM_KNOB(int, kPartsOfV, 1, 1, 4);         // V of the panel before arrives in so many
 KBEAM_KNOB(int, kMostTiles, 12, 8, 12, 16);  // tiles of rows that one block projects or updates
 
 namespace {
@@ -27,9 +24,7 @@ constexpr int kRows = 256;      // rows of a block of its cluster
 constexpr int kTallRows = 512;  // the same where the panel stays in memory
 constexpr int kGroup = 16;      // columns that are factored together
 constexpr int kThreads = 256, kWarps = kThreads / 32;
-constexpr bool kLater = kShadow == 2;
-constexpr int kTeam = kThreads - 32;  // threads beside the steps of a group, as in team_sync()
-constexpr int kTile = 128;            // rows and columns of an update tile
+constexpr int kTile = 128;  // rows and columns of an update tile
 constexpr int kPieces = kPanel / 8;
 
 // A sum of squares below this may have lost something to underflow; then the column is scaled
@@ -122,10 +117,6 @@ __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
                    : "memory");
 }
-// Waits for the warps that do not take the steps of a group.
-__device__ __forceinline__ void team_sync() {
-  asm volatile("bar.sync 1, 224;" ::: "memory");
-}
 // What all lanes have alike, so that the compiler knows it: a branch on it leaves the warp whole.
 __device__ __forceinline__ int uniform(int x) {
   return static_cast<int>(__reduce_max_sync(~0u, static_cast<unsigned>(x)));
@@ -167,9 +158,6 @@ __device__ __forceinline__ void store_bulk(void* to, const void* from, int bytes
           "l"(to),
       "r"(shared_address(from)), "r"(bytes)
       : "memory");
-}
-__device__ __forceinline__ void wait_bulk_read() {
-  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 __device__ __forceinline__ void wait_bulk() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
@@ -383,7 +371,8 @@ struct PanelMemory {
   static constexpr int kOwnRows = kTall ? kTallRows : kRows;
 
   std::conditional_t<kTall, Nothing, float[kPanel][kRows + 16]> p;
-  union {
+  // From here on every place of 16 bytes is one, with or without p.
+  union alignas(16) {
     // V of the group as halves: [high, low][piece of 8 reflectors][row].
     std::uint16_t v[2][2][kOwnRows][8];
     double others[kWarps][kGramSize];
@@ -403,15 +392,9 @@ struct PanelMemory {
   float lu[kGroup][kGroup], r[kGroup][kGroup], over[kGroup];
   float step_box[2][16][kGroup], step_heads[2][kGroup];
 
-  // The warps' parts of the Gram matrix, and then R of the chain, one row further down, take the
-  // place of V, or, where V is still needed, that of the sums and of the boxes of the exchange.
-  __device__ __forceinline__ double (*gram_parts())[kGramSize] {
-    static_assert(sizeof others <= sizeof sum_box + sizeof sum_all);
-    return kLater ? reinterpret_cast<double(*)[kGramSize]>(sum_box) : others;
-  }
+  // R of the chain, one row further down, takes the place of V.
   __device__ __forceinline__ double (*r_precise())[kGroup] {
-    static_assert((kGroup + 1) * kGroup * 8 <= sizeof gram_box + sizeof top_box);
-    return reinterpret_cast<double(*)[kGroup]>(kLater ? gram_box : others[0]);
+    return reinterpret_cast<double(*)[kGroup]>(others[0]);
   }
 };
 
@@ -422,7 +405,7 @@ struct SharedMemory {
     PanelMemory<kTall> panel;
   };
   float taus[kPanel], backs[kPanel];
-  std::uint64_t v_ready[kPartsOfV], before_ready;
+  std::uint64_t v_ready, before_ready;
   std::uint64_t gram_ready, gram_done, sum_ready, sum_done, step_ready[2];
   Quality quality;
 };
@@ -492,7 +475,9 @@ struct Panel {
   float* in_memory;     // this block's rows, where the panel stays there
   std::int64_t stride;  // of its columns
   int thread, warp, lane, rank, ranks;
-  int lead;  // rows of the cluster above the panel
+  int lead;      // rows of the cluster above the panel
+  uint4* image;  // of V, from this block's first row on: [high, low][piece][row]
+  int image_rows;
   Share gram, top, columns;
   std::uint32_t parity_gram, parity_sum, letter;
 
@@ -537,17 +522,11 @@ struct Panel {
     const int columns0 = warp / 4 * 64, column = columns0 + warp % 4 * 16 + g;
     const int valid = max(0, min(kRows, rows));  // a multiple of 128
     if (warp == 0) {
-      const int most = kPartsOfV > 1 ? kRows / kPartsOfV : valid;
-#pragma unroll
-      for (int part = 0; part < kPartsOfV; ++part) {
-        const int first = part * most, count = kPartsOfV > 1 ? min(most, valid - first) : valid;
-        if (lane == 0) barrier_expect(&all.v_ready[part], 2 * kPieces * max(0, count) * 16);
-        __syncwarp();
-        if (count > 0)
-          copy_bulk(&b.v[lane / kPieces][lane % kPieces][first][0],
-                    image + std::int64_t{lane} * step.image_rows * 8 + first * 8, count * 16,
-                    &all.v_ready[part]);
-      }
+      if (lane == 0) barrier_expect(&all.v_ready, 2 * kPieces * valid * 16);
+      __syncwarp();
+      if (valid > 0)
+        copy_bulk(&b.v[lane / kPieces][lane % kPieces][0][0],
+                  image + std::int64_t{lane} * step.image_rows * 8, valid * 16, &all.v_ready);
     }
     for (int e = thread; e < 2 * kPieces * (kRows - valid); e += kThreads)
       *reinterpret_cast<uint4*>(b.v[0][e / (kRows - valid)][valid + e % (kRows - valid)]) =
@@ -560,7 +539,7 @@ struct Panel {
       load_rows(next, x_at, step.stride, valid);
       show_to_tensor_cores();
       __syncthreads();
-      if (kPartsOfV == 1) barrier_wait(&all.v_ready[0], 0);
+      barrier_wait(&all.v_ready, 0);
       // 16 bytes to a piece of 8 reflectors and one row: the sum runs over rows.
       std::uint64_t v = operand(shared_address(b.v), 128, (kRows + 1) * 16);
       constexpr int kLow = kPieces * (kRows + 1);  // in units of 16 bytes
@@ -572,7 +551,6 @@ struct Panel {
         for (int k = 0; k < kPart / 16; ++k) split_rows(next[k], high[k], low[k]);
         const int done = (part + 1) * kPart;
         if (done < kRows) load_rows(next, x_at + done, step.stride, valid - done);
-        if (kPartsOfV > 1) barrier_wait(&all.v_ready[part * kPartsOfV * kPart / kRows], 0);
         begin_wide();
 #pragma unroll
         for (int k = 0; k < kPart / 16; ++k) {
@@ -701,7 +679,7 @@ struct Panel {
       multiply_add(left, a, b[0]);
       multiply_add(right, a, b[1]);
     }
-    double* to = s.gram_parts()[warp] + g * 8 + 2 * t;
+    double* to = s.others[warp] + g * 8 + 2 * t;
     *reinterpret_cast<double2*>(to) = make_double2(left[0], left[1]);
     *reinterpret_cast<double2*>(to + 64) = make_double2(right[0], right[1]);
     *reinterpret_cast<double2*>(to + 128) = make_double2(right[2], right[3]);
@@ -718,7 +696,7 @@ struct Panel {
     if (thread < kGramSize) {
       double sum = 0;
 #pragma unroll
-      for (int w = 0; w < kWarps; ++w) sum += s.gram_parts()[w][thread];
+      for (int w = 0; w < kWarps; ++w) sum += s.others[w][thread];
       const int owner = gram.owner(thread);
       send(&s.gram_box[rank * gram.size + thread - owner * gram.size], sum, &all.gram_ready, owner);
     }
@@ -843,7 +821,8 @@ struct Panel {
 
   // --- V of the group ---
 
-  __device__ __forceinline__ void emit_halves(int row, const float (&v)[kGroup]) {
+  // To the products of this panel and to the image that the next one and the other columns take.
+  __device__ __forceinline__ void emit_halves(int group, int row, const float (&v)[kGroup]) {
     const int place = place_of_row(row);
 #pragma unroll
     for (int piece = 0; piece < 2; ++piece) {
@@ -855,8 +834,10 @@ struct Panel {
       split(x[6] * kRaise, x[7] * kRaise, high.w, low.w);
       *reinterpret_cast<uint4*>(s.v[0][piece][place]) = high;
       *reinterpret_cast<uint4*>(s.v[1][piece][place]) = low;
+      uint4* const to = image + std::int64_t{2 * group + piece} * image_rows + place;
+      to[0] = high;
+      to[std::int64_t{kPieces} * image_rows] = low;
     }
-    show_to_tensor_cores();  // and to the copy to the image of V
   }
   // Every thread its row, or its two, one after the other.
   template <typename Visit>
@@ -901,7 +882,7 @@ struct Panel {
         own_column(c0 + j)[row] = v[j];
       }
     }
-    emit_halves(row, v);
+    emit_halves(group, row, v);
   }
   // The same from what Householder steps left, of which `count` are reflectors.
   __device__ __forceinline__ void collect_rows(int group, int count) {
@@ -914,19 +895,13 @@ struct Panel {
         v[k] = top > k ? own_column(c0 + k)[row] : top == k ? 1.0f : 0.0f;
         if (k >= count) v[k] = 0;
       }
-      emit_halves(row, v);
+      emit_halves(group, row, v);
     });
   }
   // A group of zeros: the identity.
-  __device__ __forceinline__ void clear_rows() {
+  __device__ __forceinline__ void clear_rows(int group) {
     const float zeros[kGroup] = {};
-    for_own_rows([&](int row) { emit_halves(row, zeros); });
-  }
-  __device__ __forceinline__ void store_image(std::uint16_t* image, int group, int image_rows) {
-    if (thread < 4)
-      store_bulk(
-          image + (std::int64_t{thread / 2 * kPieces + 2 * group + thread % 2}) * image_rows * 8,
-          s.v[thread / 2][thread % 2], kOwnRows * 16);
+    for_own_rows([&](int row) { emit_halves(group, row, zeros); });
   }
 
   // --- the rest of the panel ---
@@ -1041,18 +1016,18 @@ struct Panel {
       to[e] = reinterpret_cast<const float4*>(s.sum_all)[e];
   }
 
-  // C -= V Y for some tiles of columns, by `warps` warps; each has its own rows.
-  __device__ __forceinline__ void update(int first_tile, int last_tile, int warps) {
+  // C -= V Y for the tiles of columns from `first_tile` on; each warp has its own rows.
+  __device__ __forceinline__ void update(int first_tile) {
     const int g = lane / 4, t = lane % 4;
 #pragma unroll 1
-    for (int step = warp; step < kOwnRows / 16; step += warps) {
+    for (int step = warp; step < kOwnRows / 16; step += kWarps) {
       const int row = step * 16;
       std::uint32_t b_high[4],
           b_low[4];  // rows 0 .. 7: two halves of the reflectors; then the rest
       load_matrices(b_high, s.v[0][lane / 8 % 2][row + lane / 16 * 8 + lane % 8]);
       load_matrices(b_low, s.v[1][lane / 8 % 2][row + lane / 16 * 8 + lane % 8]);
 #pragma unroll 2
-      for (int tile = first_tile; tile < last_tile; ++tile) {
+      for (int tile = first_tile; tile < kPanel / kGroup; ++tile) {
         std::uint32_t a_high[4], a_low[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -1203,56 +1178,6 @@ struct Panel {
     }
     __syncwarp();
   }
-  // Column `last` of blocks of T in the place of its products, by the team: above the diagonal -U
-  // T_JJ, U the sum over L of T_L, the columns of T made before, times the products in row L.
-  __device__ __forceinline__ void make_columns(int last) {
-    float(*sums)[kGroup] = reinterpret_cast<float(*)[kGroup]>(s.sum_all);
-    const int c = thread % kGroup;
-    if (warp == 0) {
-      make_block(last);
-    } else {
-#pragma unroll 1
-      for (int i = (thread - 32) / kGroup; i < last * kGroup; i += (kTeam - 32) / kGroup) {
-        float sum[2] = {};
-#pragma unroll 1
-        for (int l = i / kGroup; l < last; ++l) {
-          const float4* left = reinterpret_cast<const float4*>(
-              s.products[block_of_products(i / kGroup, l)][i % kGroup]);
-          const float(&right)[kGroup][kGroup] = s.products[block_of_products(l, last)];
-#pragma unroll
-          for (int k = 0; k < kGroup; k += 4) {
-            const float4 four = left[k / 4];
-            sum[0] = fmaf(four.x, right[k][c], sum[0]);
-            sum[1] = fmaf(four.y, right[k + 1][c], sum[1]);
-            sum[0] = fmaf(four.z, right[k + 2][c], sum[0]);
-            sum[1] = fmaf(four.w, right[k + 3][c], sum[1]);
-          }
-        }
-        sums[i][c] = sum[0] + sum[1];
-      }
-    }
-    team_sync();  // T_JJ and U are there, and the products are read
-    const float(&diagonal)[kGroup][kGroup] = s.products[block_of_products(last, last)];
-#pragma unroll 1
-    for (int i = thread / kGroup; i < last * kGroup; i += kTeam / kGroup) {
-      float x = 0;
-#pragma unroll
-      for (int k = 0; k < kGroup; ++k) x = fmaf(-sums[i][k], diagonal[k][c], x);
-      s.products[block_of_products(i / kGroup, last)][i % kGroup][c] = x;
-    }
-    team_sync();
-  }
-  // This block's columns of T, which is there.
-  __device__ __forceinline__ void store_triangle(float* to) {
-    for (int e = thread; e < columns.own * kPanel; e += kThreads) {
-      const int row = e / columns.own, column = rank * columns.size + e % columns.own;
-      const int block = row / kGroup, across = column / kGroup;
-      to[row * kPanel + column] =
-          block > across
-              ? 0.0f
-              : s.products[block_of_products(block, across)][row % kGroup][column % kGroup];
-    }
-  }
   // This block's columns of T, by blocks of 16 rows from the diagonal up: T_I = -T_II (sum over
   // L > I of the products of blocks I and L times T_L). `made`: the groups that have their T_II.
   __device__ __forceinline__ void make_triangle(float* to, std::uint32_t made) {
@@ -1317,6 +1242,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int reflectors = min(columns, s.m - s.first);
   const int padded = (s.m + kTile - 1) / kTile * kTile - begin;
   float* const x_from = x + (matrix * s.columns_all + s.first) * s.stride + begin;
+  image += (matrix * 2 * kPieces * s.image_rows + begin) * 8;
   Panel<kTall> panel{memory,
                      memory.panel,
                      x_from,
@@ -1327,17 +1253,18 @@ __global__ void __launch_bounds__(kThreads, 1)
                      rank,
                      ranks,
                      lead,
+                     reinterpret_cast<uint4*>(image),
+                     s.image_rows,
                      {kGramSize, 2, rank, ranks},
                      {kGroup * kGroup, 4, rank, ranks},
                      {kPanel, 1, rank, ranks},
                      0,
                      0,
                      0};
-  image += (matrix * 2 * kPieces * s.image_rows + begin) * 8;
   image_before += (matrix * 2 * kPieces * s.image_rows + begin) * 8;
 
   if (thread == 0) {
-    for (std::uint64_t& ready : memory.v_ready) barrier_init(&ready, 1);
+    barrier_init(&memory.v_ready, 1);
     barrier_init(&memory.before_ready, 1);
     barrier_init(&memory.gram_ready, 1);
     barrier_init(&memory.gram_done, 1);
@@ -1376,51 +1303,21 @@ __global__ void __launch_bounds__(kThreads, 1)
   cluster_sync();  // the places for what the groups send are free
 
   const auto column_of_h = [&](int j) { return h + (matrix * s.n + s.first + j) * s.m + begin; };
-  // Rows that may belong to R, of which some of the columns go to H: from `first` on every
-  // `step`th.
+  // Rows that may belong to R.
   const auto top_rows = [&] { return rank == 0 ? min(lead + kPanel, rows) : 0; };
-  const auto store_top = [&](int first, int last, int step) {
-    if (rank != 0) return;
-#pragma unroll 1
-    for (int j = first; j < last; j += step) {
-      const float back = memory.backs[j];
-      float* const to = column_of_h(j);
-#pragma unroll 4
-      for (int row = lane; row < top_rows(); row += 32)
-        to[row] = panel.own_column(j)[row] * (row <= lead + j ? back : 1.0f);
-    }
-  };
-  // The other rows of a column, at once where that can be.
-  const bool bulk = !kTall && s.m % 4 == 0;
-  const auto store_column = [&](int j) {
-    const int above = top_rows(), count = min(kOwnRows, rows) - above;
-    if (j < columns && count > 0)
-      store_bulk(column_of_h(j) + above, panel.own_column(j) + above, count * 4);
-  };
-
-  constexpr int kTiles = kPanel / kGroup;
-  int later = kTiles;                // tile from which on the group before is still to be applied
-  std::uint32_t made = 0;            // groups that have T_II
-  int columns_made = 0, stored = 0;  // groups that have their columns of T, and R in H
+  std::uint32_t made = 0;  // groups that have T_II
 #pragma unroll 1
   for (int group = 0; group < kPanel / kGroup; ++group) {
     const int c0 = group * kGroup, count = min(kGroup, reflectors - c0);
     Quality quality = count <= 0 ? Quality::zero : Quality::bad;
     if (kGram != 0 && count == kGroup && s.m - s.first - c0 > kGroup) {
       panel.exchange_gram(group);
-      if (kLater) __syncthreads();  // the boxes are free
       if (warp == kWarps - 1) {
         barrier_wait(&memory.gram_done, panel.parity_gram);
         panel.chain(group);
-      } else if constexpr (kShadow != 0) {
-        if (kLater) panel.update(later, kTiles, kWarps - 1);
-        store_top(stored * kGroup + warp, min(columns, group * kGroup), kWarps - 1);
-        for (int j = columns_made; j < group; ++j) panel.make_columns(j);
       } else if (warp == 0 && group > 0) {
         panel.make_block(group - 1);
       }
-      if (kShadow != 0) stored = columns_made = group;
-      if (kLater) later = kTiles;
       if (group > 0) made |= 1u << (group - 1);
       __syncthreads();
       quality = memory.quality;
@@ -1432,20 +1329,13 @@ __global__ void __launch_bounds__(kThreads, 1)
       // Of the warp that has waited for both: who arrives again has to have, says synccheck.
       if (thread == kThreads - 32) panel.arm_gram();
       panel.parity_gram ^= 1;
-    } else if (kLater) {
-      panel.update(later, kTiles, kWarps);
-      later = kTiles;
-      __syncthreads();
     }
     if (quality == Quality::zero) {
       if (thread < kGroup) memory.taus[c0 + thread] = 0;
-      panel.clear_rows();
+      panel.clear_rows(group);
       for (int e = thread; e < kPanel * kGroup; e += kThreads) memory.panel.sum_all[e] = 0;
       __syncthreads();
-      panel.store_image(image, group, s.image_rows);
-      if (kShadow != 0 && bulk && thread < kGroup) store_column(c0 + thread);
       panel.keep_products(group);
-      wait_bulk_read();
       __syncthreads();
       cluster_sync();  // all have sent this group's Gram matrix on; its boxes are free
       continue;
@@ -1459,8 +1349,6 @@ __global__ void __launch_bounds__(kThreads, 1)
       panel.collect_rows(group, count);
     }
     __syncthreads();
-    panel.store_image(image, group, s.image_rows);
-    if (kShadow != 0 && bulk && thread < kGroup) store_column(c0 + thread);
     panel.exchange_sums(group);
     barrier_wait(&memory.sum_done, panel.parity_sum);
     panel.parity_sum ^= 1;
@@ -1468,33 +1356,30 @@ __global__ void __launch_bounds__(kThreads, 1)
     panel.substitute(group);
     panel.keep_products(group);
     __syncthreads();
-    panel.update(group + 1, kLater ? min(group + 2, kTiles) : kTiles, kWarps);
-    if (kLater) later = min(group + 2, kTiles);
-    wait_bulk_read();
-    show_to_tensor_cores();  // to the copy to H
+    panel.update(group + 1);
     __syncthreads();
   }
 
-  // H and tau.
-  if (!bulk) {
+  // H and tau. What lies below the rows of R goes at once where that can be.
+  show_to_tensor_cores();  // to the copies
+  __syncthreads();
+  const int above = top_rows(), count = min(kOwnRows, rows);
+  if (!kTall && s.m % 4 == 0) {
+    if (thread < columns && count > above)
+      store_bulk(column_of_h(thread) + above, panel.own_column(thread) + above,
+                 (count - above) * 4);
+  } else {
     for (int j = warp; j < columns; j += kWarps)
-      for (int row = top_rows() + lane; row < min(kOwnRows, rows); row += 32)
+      for (int row = above + lane; row < count; row += 32)
         column_of_h(j)[row] = panel.own_column(j)[row];
-  } else if (kShadow == 0) {
-    store_column(thread);
   }
-  store_top(stored * kGroup + warp, columns, kWarps);
+  for (int j = rank == 0 ? warp : columns; j < columns; j += kWarps)
+    for (int row = lane; row < above; row += 32)
+      column_of_h(j)[row] = panel.own_column(j)[row] * (row <= lead + j ? memory.backs[j] : 1.0f);
   if (rank == 0 && thread < reflectors)
     tau[matrix * s.reflectors + s.first + thread] = memory.taus[thread];
   triangle += matrix * kPanel * kPanel;
-  if constexpr (kShadow != 0) {
-    if (thread < kTeam)
-      for (int j = columns_made; j < kPanel / kGroup; ++j) panel.make_columns(j);
-    __syncthreads();
-    panel.store_triangle(triangle);
-  } else {
-    panel.make_triangle(triangle, made);
-  }
+  panel.make_triangle(triangle, made);
   wait_bulk();
   cluster_sync();  // the memory of a block stays while others may send to it
 }
