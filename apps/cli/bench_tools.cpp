@@ -175,6 +175,7 @@ Result<std::unique_ptr<BenchTools>> open_bench_tools(const BenchRequest& request
                    .builds_give_way = request.builds_give_way,
                    .builds_cancelled = {},
                    .give_up = {},
+                   .say = {},
                    .on_lock_wait = [said = std::string()](const std::string& holder) mutable {
                      if (std::exchange(said, holder) != holder)  // once a holder
                        fmt::print(stderr,

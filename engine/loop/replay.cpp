@@ -174,6 +174,7 @@ Result<void> Replayer::open_tools() {
                            .candidate_cpus = request_.candidate_cpus,
                            .builds_cancelled = {},
                            .give_up = {},
+                           .say = {},
                            .on_lock_wait = [this](const std::string& holder) {
                              if (std::exchange(lock_holder_, holder) != holder)
                                progress_.event("waiting for the timing lock, held by " + holder);

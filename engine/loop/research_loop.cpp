@@ -197,22 +197,24 @@ Result<void> Campaign::open_tools() {
         holder)  // said once a holder, not once a measurement
       progress_.event("waiting for the timing lock of this machine, held by " + holder);
   };
-  ASSIGN_OR_RETURN(tools_, open_target({.problem = setup_.problem,
-                                        .home = setup_.home,
-                                        .clock = clock_,
-                                        .target = setup_.config.target,
-                                        .cache = setup_.cache,
-                                        .grade = setup_.grade,
-                                        .seed = setup_.config.seed,
-                                        .fixed_key = std::nullopt,
-                                        .candidate_cpus = setup_.config.candidate_cpus,
-                                        .builds_give_way = true,
-                                        .screen_timeout_s = setup_.config.target == "cpu"
-                                                                ? kMostScreenSeconds
-                                                                : kMostDeviceScreenSeconds,
-                                        .builds_cancelled = [this] { return closing_.load(); },
-                                        .give_up = [this] { return asked_to_stop(); },
-                                        .on_lock_wait = on_lock_wait}));
+  ASSIGN_OR_RETURN(
+      tools_,
+      open_target({.problem = setup_.problem,
+                   .home = setup_.home,
+                   .clock = clock_,
+                   .target = setup_.config.target,
+                   .cache = setup_.cache,
+                   .grade = setup_.grade,
+                   .seed = setup_.config.seed,
+                   .fixed_key = std::nullopt,
+                   .candidate_cpus = setup_.config.candidate_cpus,
+                   .builds_give_way = true,
+                   .screen_timeout_s = setup_.config.target == "cpu" ? kMostScreenSeconds
+                                                                     : kMostDeviceScreenSeconds,
+                   .builds_cancelled = [this] { return closing_.load(); },
+                   .give_up = [this] { return asked_to_stop(); },
+                   .say = [this](std::string_view line) { progress_.event(line); },
+                   .on_lock_wait = on_lock_wait}));
   tools_.judge = make_metered_judge(std::move(tools_.judge), device_meter_);
   ASSIGN_OR_RETURN(environment_, probe_environment(tools_.compiler->version(),
                                                    tools_.compiler->candidate_flags()));

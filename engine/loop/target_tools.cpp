@@ -63,6 +63,7 @@ Result<std::unique_ptr<Judge>> make_cuda_judge(const TargetRequest& request, Tar
   options.screen_timeout_s = request.screen_timeout_s;
   options.give_up = request.give_up;
   options.sanitizer = find_cuda_tool("compute-sanitizer");
+  options.say = request.say;
   return std::unique_ptr<Judge>(std::make_unique<CudaJudge>(request.problem, tools.library->code(),
                                                             std::move(options), request.clock));
 }

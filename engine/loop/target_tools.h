@@ -35,6 +35,7 @@ struct TargetRequest {
   double screen_timeout_s = 600;  // the longest that one screen may take
   std::function<bool()> builds_cancelled;
   std::function<bool()> give_up;  // asked between calls: true ends the evaluation in hand
+  std::function<void(std::string_view)> say;  // what a long evaluation is at, a line each
   std::function<void(const std::string& holder)> on_lock_wait;
 };
 

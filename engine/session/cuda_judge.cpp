@@ -219,7 +219,8 @@ Result<SanitizerFindings> CudaJudge::sanitize(const TaskRequest& promoted) {
                           .device = options_.device,
                           .timeout_s = options_.compare_timeout_s,
                           .watch_initialisation = !calls_library(assembled),
-                          .give_up = options_.give_up},
+                          .give_up = options_.give_up,
+                          .say = options_.say},
                          choose_sanitizer_cases(assembled.task, assembled.files), write_task);
 }
 

@@ -34,6 +34,7 @@ struct CudaJudgeOptions {
   double compare_timeout_s = 3600;
   std::filesystem::path sanitizer;  // compute-sanitizer; empty: promotions say that it is missing
   std::function<bool()> give_up;
+  std::function<void(std::string_view)> say;  // what a promotion's gate is at
 };
 
 class CudaJudge final : public Judge {

@@ -33,13 +33,16 @@ struct Tool {
   const char* name;
   Verdict verdict;      // when it finds something
   const char* options;  // beside its name
+  // Where a case takes minutes, not a second: cases go one by one, so that the first that fails
+  // ends it and is known.
+  bool slow;
 };
 // The worker asks the driver questions that end in an error, which is no fault of a kernel. The
 // count of barriers that the tools find by themselves leaves out those of a cluster's other blocks.
-constexpr Tool kTools[] = {{"memcheck", Verdict::wrote_outside, " --report-api-errors no"},
-                           {"racecheck", Verdict::race, " --num-cuda-barriers 1024"},
-                           {"initcheck", Verdict::not_repeatable, ""},
-                           {"synccheck", Verdict::race, " --num-cuda-barriers 1024"}};
+constexpr Tool kTools[] = {{"memcheck", Verdict::wrote_outside, " --report-api-errors no", false},
+                           {"racecheck", Verdict::race, " --num-cuda-barriers 1024", true},
+                           {"initcheck", Verdict::not_repeatable, "", false},
+                           {"synccheck", Verdict::race, " --num-cuda-barriers 1024", false}};
 
 // What one plain run says, as kbeam-worker --plain --json prints it.
 struct PlainRun {
@@ -114,27 +117,51 @@ GateResult judge(const Tool& tool, const PlainRun& watched, const Json& hashes_a
           .sentence = "found nothing; outputs as without the tool"};
 }
 
-// A tool tells of all cases together. What it then finds on one alone is that case's.
-Result<std::string> find_failed_case(const SanitizerGate& gate, const Tool& tool,
-                                     const std::vector<std::string>& cases,
-                                     const Json& hashes_alone, const WritePlainTask& write_task,
-                                     GateResult& result) {
-  if (cases.size() < 2) return cases.empty() ? std::string() : cases.front();
-  for (const std::string& name : cases) {
-    ASSIGN_OR_RETURN(const std::filesystem::path folder, write_task({name}));
+void say(const SanitizerGate& gate, const std::string& line) {
+  if (gate.say) gate.say(line);
+}
+
+// One case after the other, until the tool finds something.
+struct CaseFinding {
+  std::string failed_case;  // empty: there is none
+  GateResult result;        // of the failed case, else of the last
+};
+Result<CaseFinding> watch_each_case(const SanitizerGate& gate, const Tool& tool,
+                                    const std::vector<std::string>& cases, const Json& hashes_alone,
+                                    const WritePlainTask& write_task) {
+  CaseFinding finding;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    say(gate, fmt::format("{}: case {} of {}, {}", tool.name, i + 1, cases.size(), cases[i]));
+    ASSIGN_OR_RETURN(const std::filesystem::path folder, write_task({cases[i]}));
     ASSIGN_OR_RETURN(const PlainRun watched, run_plain(gate, folder, &tool));
-    const GateResult one = judge(tool, watched, {{name, hashes_alone.value(name, std::string())}});
-    if (one.verdict == Verdict::accepted) continue;
-    result.verdict = one.verdict;
-    result.sentence = one.sentence;
-    return name;
+    finding.result =
+        judge(tool, watched, {{cases[i], hashes_alone.value(cases[i], std::string())}});
+    if (finding.result.verdict == Verdict::accepted) continue;
+    finding.failed_case = cases[i];
+    break;
   }
-  return std::string();
+  return finding;
+}
+
+// A quick tool sees all cases in one run. Only where it finds something they go one by one; what it
+// found is kept where none of them shows it alone.
+Result<CaseFinding> watch_all_cases(const SanitizerGate& gate, const Tool& tool,
+                                    const std::vector<std::string>& cases,
+                                    const std::filesystem::path& folder, const Json& hashes_alone,
+                                    const WritePlainTask& write_task) {
+  say(gate, fmt::format("{}: {} cases", tool.name, cases.size()));
+  ASSIGN_OR_RETURN(const PlainRun watched, run_plain(gate, folder, &tool));
+  CaseFinding together{.failed_case = {}, .result = judge(tool, watched, hashes_alone)};
+  if (together.result.verdict == Verdict::accepted) return together;
+  if (cases.size() == 1) together.failed_case = cases.front();
+  if (cases.size() < 2) return together;
+  ASSIGN_OR_RETURN(CaseFinding alone, watch_each_case(gate, tool, cases, hashes_alone, write_task));
+  return alone.failed_case.empty() ? together : alone;
 }
 
 struct CoveringCase {
   std::string name;
-  std::int64_t elements = 0;
+  double work = 0;  // a tool's time goes with the arithmetic, and not with the memory
   std::set<std::string> launches;
 };
 
@@ -147,14 +174,13 @@ std::vector<std::string> choose_sanitizer_cases(const EvaluationTask& task,
   for (const TaskCase& task_case : task.cases) {
     const auto planned = task.candidate.plan_of_case.find(task_case.the_case.name);
     if (planned == task.candidate.plan_of_case.end()) continue;
-    CoveringCase one{task_case.the_case.name, 0, launches_of(files.plans.at(planned->second))};
-    for (const TensorShape& tensor : task_case.tensors) one.elements += tensor.elements();
+    CoveringCase one{task_case.the_case.name, task_case.flops,
+                     launches_of(files.plans.at(planned->second))};
     wanted.insert(one.launches.begin(), one.launches.end());
     cases.push_back(std::move(one));
   }
-  std::stable_sort(cases.begin(), cases.end(), [](const CoveringCase& a, const CoveringCase& b) {
-    return a.elements < b.elements;
-  });
+  std::stable_sort(cases.begin(), cases.end(),
+                   [](const CoveringCase& a, const CoveringCase& b) { return a.work < b.work; });
   std::vector<std::string> chosen;
   for (const CoveringCase& one : cases) {
     bool brings_something = false;
@@ -178,13 +204,12 @@ Result<SanitizerFindings> pass_sanitizers(const SanitizerGate& gate,
   for (const Tool& tool : kTools) {
     if (tool.name == kInitcheck && !gate.watch_initialisation) continue;
     const auto began = std::chrono::steady_clock::now();
-    ASSIGN_OR_RETURN(const PlainRun watched, run_plain(gate, folder, &tool));
-    GateResult& result = results.emplace_back(judge(tool, watched, alone.output_hashes));
-    if (result.verdict != Verdict::accepted) {
-      ASSIGN_OR_RETURN(
-          findings.failed_case,
-          find_failed_case(gate, tool, cases, alone.output_hashes, write_task, result));
-    }
+    ASSIGN_OR_RETURN(
+        CaseFinding finding,
+        tool.slow ? watch_each_case(gate, tool, cases, alone.output_hashes, write_task)
+                  : watch_all_cases(gate, tool, cases, folder, alone.output_hashes, write_task));
+    findings.failed_case = finding.failed_case;
+    GateResult& result = results.emplace_back(std::move(finding.result));
     result.cases = static_cast<int>(alone.output_hashes.size());
     result.took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     if (result.verdict != Verdict::accepted) break;

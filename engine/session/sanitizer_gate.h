@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "execute/evaluation_task.h"
@@ -12,8 +13,9 @@
 
 namespace kbeam {
 
-// Names of check cases, cheapest first, that together launch every kernel (with every block shape)
-// that any case of the task launches. A kernel that only a timed case launches brings that case in.
+// Names of check cases, least arithmetic first, that together launch every kernel (with every block
+// shape) that any case of the task launches. A kernel that only a timed case launches brings that
+// case in.
 std::vector<std::string> choose_sanitizer_cases(const EvaluationTask& task, const TaskFiles& files);
 
 struct SanitizerGate {
@@ -25,6 +27,7 @@ struct SanitizerGate {
   // longer than anything else here.
   bool watch_initialisation = true;
   std::function<bool()> give_up;
+  std::function<void(std::string_view)> say;  // the tool, and for a slow one the case, that begins
 };
 
 // Writes a task of kind plain that checks these cases, and returns its folder.
