@@ -409,6 +409,8 @@ INSTANTIATE_TEST_SUITE_P(
                     SketchCase{"left_strips", 2, 99, 130}, SketchCase{"left_strips", 1, 512, 40},
                     SketchCase{"left_strips", 1, 518, 70}, SketchCase{"left_strips", 1, 520, 70},
                     SketchCase{"group_panels", 3, 1, 1}, SketchCase{"group_panels", 1, 64, 700},
+                    SketchCase{"group_panels", 20, 37, 23},
+                    SketchCase{"group_panels", 1, 1100, 290},
                     SketchCase{"group_panels", 1, 600, 290},
                     SketchCase{"group_panels", 1, 4098, 20},
                     SketchCase{"group_panels_tall", 1, 600, 290},
