@@ -12,7 +12,6 @@ KBEAM_KNOB(int, kStep, 4, 2, 4, 6);       // chunks of rows that are left out to
 KBEAM_KNOB(int, kMostRanks, 2, 1, 2, 3);  // blocks a matrix, if there are few
 KBEAM_KNOB(int, kRankWarps, 4, 4, 6, 7);  // warps of each, if there are several
 KBEAM_KNOB(int, kCut, 6, 4, 6, 11);       // the same as kStep, while blocks of pivots are applied
-KBEAM_KNOB(int, kArrivals, 8, 1, 8);      // lanes that arrive for a pivot
 
 namespace {
 
@@ -25,9 +24,9 @@ constexpr float kTinySquare = 0x1p-90f;
 
 constexpr int kColumns = 16;  // of a panel, and rows of a chunk
 constexpr int kSets = 4;      // of four columns
-// A pivot is written by the lanes of its column, each of which arrives for it, or by all lanes, and
-// one arrives for the warp. That is as right, but not every tool knows.
-constexpr bool kAllWrite = kArrivals == 1;
+// A pivot is written by the lanes of its column, each of which arrives for it; one for all would be
+// as right and as fast, but not every tool knows.
+constexpr int kArrivals = 8;
 // Factors of stored reflectors and of columns that meet them as halves; low halves keep their bits.
 constexpr float kRaise = 0x1p5f, kLower = 0x1p-5f;
 
@@ -532,22 +531,7 @@ struct PanelWarp {
     constexpr int kThird = (kChunks + 11) / 12 * 4;
 #pragma unroll
     for (int k = third * kThird; k < (third + 1) * kThird && k < kChunks; ++k) {
-      if constexpr (kAllWrite) {
-        // All four lanes of a row hold it: a chunk each.
-        if (k % 4 != 0) continue;
-        float two[2];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          const auto chunk = [&](int j) { return x[k + j < kChunks ? k + j : k][i]; };
-          two[i] = select(lane & 8, select(lane & 16, chunk(3), chunk(1)),
-                          select(lane & 16, chunk(2), chunk(0)));
-        }
-        store_if(k + lane / 8 < live, at.slot + lane / 8 * kColumns + row_in_chunk(),
-                 4 + k * kColumns, two);
-      } else {
-        store_if(lane / 8 == at.c % 4 && k < live, at.slot + row_in_chunk(), 4 + k * kColumns,
-                 x[k]);
-      }
+      store_if(lane / 8 == at.c % 4 && k < live, at.slot + row_in_chunk(), 4 + k * kColumns, x[k]);
     }
   }
   // What is still to be known of the pivot in x goes out, and the next place is taken.
@@ -563,12 +547,11 @@ struct PanelWarp {
     for (int i = 0; i < 2; ++i)
       if (row_in_chunk() + i == c) x[0][i] = turn.w;
     // By the lane that has written this row of chunk 0.
-    if (lane == (kAllWrite ? 0 : 8 * group) + c / 2) {
+    if (lane == 8 * group + c / 2) {
       at.slot[4 + c] = turn.w;
       *reinterpret_cast<float2*>(at.slot) = make_float2(turn.r.gamma, turn.r.over_norm);
     }
-    if constexpr (kAllWrite) __syncwarp();
-    if (kAllWrite ? lane == 0 : lane / 8 == group) barrier_arrive(at.bar);
+    if (lane / 8 == group) barrier_arrive(at.bar);
     if (lane == c) {
       tau = turn.r.tau;
       diagonal = turn.r.beta * scale.back;
