@@ -83,6 +83,17 @@ class Cliffs(unittest.TestCase):
             found = {shape: ms for shape, (ms, _) in cliffs.read_samples(folder / 'samples.tsv').items()}
             self.assertEqual(found, {(1, 2, 2): 0.7, (1, 4, 4): 0.5, (8, 3, 3): 0.5})
 
+    def test_a_shape_that_ends_the_bench_does_not_stop_its_neighbours(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            bench = folder / 'bench'
+            bench.write_text('#!/bin/sh\nfor s in "$@"; do [ "$s" = 1x4x4 ] && exit 3\n'
+                             'printf "%s\\t0.5\\t0.4\\t1\\t3\\trow\\n" "$(echo "$s" | tr x "\\t")"; done\n')
+            bench.chmod(0o755)
+            arguments = argparse.Namespace(bench=str(bench), out=folder, seconds=60)
+            self.assertEqual(cliffs.sweep(arguments, [(1, 2, 2), (1, 4, 4), (8, 3, 3)]), 1)
+            self.assertEqual(set(cliffs.read_samples(folder / 'samples.tsv')), {(1, 2, 2), (8, 3, 3)})
+
     def test_picture(self):
         self.assertIn('polyline', cliffs.draw({1: {1: 0.1, 64: math.pi}}, 'ms'))
         self.assertIsNone(cliffs.draw({1: {}}, 'ms'))
