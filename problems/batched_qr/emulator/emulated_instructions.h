@@ -79,6 +79,9 @@ void wait_copies() {
 inline void copy_async(char* to, const char* from) {
   copy_16(to, from);
 }
+inline void copy_async_kept(char* to, const char* from) {
+  copy_16(to, from);
+}
 inline void copy_commit() {
   commit_copies();
 }
@@ -96,6 +99,7 @@ inline void wait_bulk() {
   kbeam::emulated_wait_stores();
 }
 inline void prefetch(const void*, int) {}
+inline void prefetch_kept(const void*, int) {}
 inline void show_to_tensor_cores() {}
 
 // --- numbers ---
