@@ -8,6 +8,7 @@
 #include "apps/cli/bench_tools.h"
 #include "apps/cli/bundles.h"
 #include "apps/cli/commands.h"
+#include "apps/cli/refusals.h"
 #include "apps/cli/runs.h"
 #include "archive/archive.h"
 #include "base/foreign_json.h"
@@ -119,11 +120,8 @@ Result<std::unique_ptr<Workshop>> open_workshop(const std::string& problem,
   RETURN_IF_ERROR(choose_cases(shop->problem, options.all("--case"), request));
   shop->all_cases = options.all("--case").empty();
   request.planner.planner = shop->home.planner;
-  request.planner.device_description = shop->home.devices / (options.get("--gpu") + ".json");
-  if (!fs::exists(request.planner.device_description))
-    return Error{ErrorCode::not_found, "plan for --gpu " + options.get("--gpu"),
-                 "there is no " + request.planner.device_description.string(),
-                 "describe the device there, as the files beside it do"};
+  ASSIGN_OR_RETURN(request.planner.device_description,
+                   find_device_description(shop->home, options.get("--gpu")));
   ASSIGN_OR_RETURN(shop->compiler, Compiler::make({.contract_include = shop->home.contract_include,
                                                    .cache = cache_folder(),
                                                    // The machine that it is carried to is another.
@@ -148,9 +146,7 @@ Result<CudaSubject> build_subject(Workshop& shop, const Candidate& candidate,
   const BuiltCandidate built = shop.builds->build_now(candidate);
   if (built.engine_error) return *built.engine_error;
   if (const Artifact* const failed = built.failed())
-    return Error{ErrorCode::bad_input, "build " + id,
-                 fmt::format("{}: {}\n{}", to_string(failed->verdict), failed->reason, failed->log),
-                 "mend it"};
+    return refused_build(id, failed->verdict, failed->reason, failed->log);
   const Subject subject = shop.builds->subject_of(candidate, id);
   return CudaSubject{.id = subject.id,
                      .rows = subject.rows,

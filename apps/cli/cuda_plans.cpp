@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "apps/cli/bench_tools.h"
+#include "apps/cli/refusals.h"
 #include "base/expression.h"
 #include "base/spelling.h"
 #include "build/compiler.h"
@@ -81,10 +82,7 @@ Result<void> build(PlannedFile& planned, const Options& options) {
                                                        .flags = planned.problem.compile_flags,
                                                        .link = {}}));
   if (artifact.verdict != Verdict::accepted)
-    return Error{
-        ErrorCode::bad_input, "build " + file.string(),
-        fmt::format("{}: {}\n{}", to_string(artifact.verdict), artifact.reason, artifact.log),
-        "mend it"};
+    return refused_build(file.string(), artifact.verdict, artifact.reason, artifact.log);
   planned.module = artifact.module;
   planned.kernels = std::move(artifact.kernels);
   return {};
@@ -163,7 +161,8 @@ Result<KnobValues> read_knobs(const std::string& source, const Options& options)
     if (equals == std::string::npos || std::find(names.begin(), names.end(), name) == names.end())
       return Error{ErrorCode::bad_input, "read --knob " + setting,
                    equals == std::string::npos ? "it is not NAME=VALUE" : "there is no such knob",
-                   fmt::format("the knobs are: {}", fmt::join(names, ", "))};
+                   names.empty() ? "the file declares no knob (KBEAM_KNOB)"
+                                 : fmt::format("the knobs are: {}", fmt::join(names, ", "))};
     knobs[name] = setting.substr(equals + 1);
   }
   return knobs;
@@ -175,11 +174,11 @@ Result<PlannedFile> plan_cuda_file(const Options& options) {
   ASSIGN_OR_RETURN(file.problem, open_cuda_problem(options, file.home));
   ASSIGN_OR_RETURN(const std::string grade, choose_grade(file.problem, options.get("--grade")));
   ASSIGN_OR_RETURN(const std::vector<Case> cases, chosen_cases(file.problem, options));
+  ASSIGN_OR_RETURN(file.device_description,
+                   find_device_description(file.home, options.get("--gpu")));
   RETURN_IF_ERROR(build(file, options));
-  PlannerOptions planner{.planner = file.home.planner,
-                         .device_description = file.home.devices / (options.get("--gpu") + ".json"),
-                         .limits = {}};
-  file.device_description = planner.device_description;
+  PlannerOptions planner{
+      .planner = file.home.planner, .device_description = file.device_description, .limits = {}};
   ASSIGN_OR_RETURN(file.device, read_device_description(planner.device_description));
   for (const Case& the_case : cases)
     for (PlannedCase& one : ask_for(file, the_case, grade)) file.plans.push_back(std::move(one));

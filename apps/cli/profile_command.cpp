@@ -13,6 +13,7 @@
 #include "apps/cli/bench_tools.h"
 #include "apps/cli/commands.h"
 #include "apps/cli/cuda_plans.h"
+#include "apps/cli/refusals.h"
 #include "build/compiler.h"
 #include "build/instruction_mix.h"
 #include "model/json_forms.h"
@@ -60,8 +61,7 @@ Result<int> profile_cpp(const Options& options) {
   ASSIGN_OR_RETURN(request.knobs, read_knobs(source, options));
   ASSIGN_OR_RETURN(const Artifact artifact, compiler->build(request));
   if (artifact.verdict != Verdict::accepted)
-    return Error{ErrorCode::bad_input, "build " + options.get("FILE"),
-                 artifact.reason + "\n" + artifact.log, "mend it"};
+    return refused_build(options.get("FILE"), artifact.verdict, artifact.reason, artifact.log);
   ASSIGN_OR_RETURN(const std::string listing, disassemble_x86(artifact.module));
   const std::vector<ProfiledInstructions> instructions = instructions_of(read_x86(listing));
   if (options.json()) {

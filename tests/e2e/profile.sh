@@ -42,3 +42,13 @@ expect 0 "$KBEAM" profile "$SOURCE/problems/softmax/known_good/online_float.cpp"
 holds "r['target'] == 'cpu' and sum(r['instructions'].values()) > 50"
 expect 2 "$KBEAM" profile "$SOURCE/problems/batched_qr/problem.cu"
 says 'never timed'
+
+# What is wrong with a file or a flag is said once, with what to do.
+echo 'x' > broken.cu
+expect 2 "$KBEAM" plan broken.cu --problem softmax --shape $shape
+says "mend the file where the compiler points"
+[ "$(grep -c 'this declaration has no storage class' err.txt)" = 1 ] || fail "the reason is not said once: $(cat err.txt)"
+expect 2 "$KBEAM" plan rows.cu --problem softmax --shape $shape --knob nope=3
+says "the file declares no knob"
+expect 2 "$KBEAM" plan rows.cu --problem softmax --shape $shape --gpu nosuch
+says "choose among h200"
