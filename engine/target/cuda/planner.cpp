@@ -188,14 +188,16 @@ class ModulePlanner {
       forwards.push_back(i);
       backwards.insert(backwards.end(), 2, module.requests.size() - 1 - i);
     }
-    // Distant times, so that a plan that looks at the clock differs.
+    // Distant times, so that a plan that looks at the clock differs. What ended before its time in
+    // one run is not asked for another.
     ASSIGN_OR_RETURN(const PlannerRun first, run(module, forwards, /*clock_s=*/1'000'000'000));
+    RETURN_IF_ERROR(check_readiness(first));
+    if (!is_whole(first, forwards.size()))
+      return give_all(module, explain_end(first, options_.timeout_s));
     ASSIGN_OR_RETURN(const PlannerRun second, run(module, backwards, /*clock_s=*/2'000'000'000));
-    for (const auto& [ran, steps] :
-         {std::pair(&first, forwards.size()), std::pair(&second, backwards.size())}) {
-      RETURN_IF_ERROR(check_readiness(*ran));
-      if (!is_whole(*ran, steps)) return give_all(module, explain_end(*ran, options_.timeout_s));
-    }
+    RETURN_IF_ERROR(check_readiness(second));
+    if (!is_whole(second, backwards.size()))
+      return give_all(module, explain_end(second, options_.timeout_s));
     for (std::size_t i = 0; i < module.requests.size(); ++i)
       answers_[module.requests[i]] = settle(module, i, first, second);
     return {};
