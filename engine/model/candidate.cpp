@@ -1,5 +1,8 @@
 #include "model/candidate.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "base/check.h"
 #include "base/hash.h"
 
@@ -28,6 +31,20 @@ std::size_t Candidate::row_index_for(std::int64_t axis_value) const {
 
 const Row& Candidate::row_for(std::int64_t axis_value) const {
   return rows[row_index_for(axis_value)];
+}
+
+std::vector<std::size_t> Candidate::rows_to_ask(std::int64_t axis_value) const {
+  const std::size_t own = row_index_for(axis_value);
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto rank = [&](std::size_t i) {
+    const std::int64_t least = rows[i].axis_least, own_least = rows[own].axis_least;
+    if (i == own) return std::pair{0, std::int64_t{0}};
+    return least >= own_least ? std::pair{1, least} : std::pair{2, -least};
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
+  return order;
 }
 
 // Covers what decides behaviour: not the file's name, the family or where the idea came from.

@@ -61,6 +61,9 @@ struct Candidate {
 
   const Row& row_for(std::int64_t axis_value) const;
   std::size_t row_index_for(std::int64_t axis_value) const;
+  // The rows in the order in which they are asked whether they support a shape of this value: its
+  // own, those of larger values, which take what is large in another axis, then the others.
+  std::vector<std::size_t> rows_to_ask(std::int64_t axis_value) const;
 };
 std::string candidate_id(const Candidate& candidate);
 std::string describe_knobs(const KnobValues& knobs);  // "kPanel=32 kWidth=16"

@@ -35,6 +35,19 @@ TEST(Candidate, GivesAnUncoveredValueToTheNearestRowAndTheFirstOfEquals) {
   EXPECT_EQ(candidate.row_index_for(INT64_MIN), 0u);
 }
 
+TEST(Candidate, AsksTheOwnRowThenThoseOfLargerValuesThenTheOthers) {
+  Candidate candidate;
+  for (const std::int64_t least : {0, 10, 20, 30}) {
+    Row row;
+    row.axis_least = least;
+    row.axis_most = least + 9;
+    candidate.rows.push_back(row);
+  }
+  EXPECT_EQ(candidate.rows_to_ask(15), (std::vector<std::size_t>{1, 2, 3, 0}));
+  EXPECT_EQ(candidate.rows_to_ask(0), (std::vector<std::size_t>{0, 1, 2, 3}));
+  EXPECT_EQ(candidate.rows_to_ask(1000), (std::vector<std::size_t>{3, 2, 1, 0}));
+}
+
 TEST(CandidateId, ChangesWithEverythingThatDecidesBehaviour) {
   std::set<std::string> ids;
   Candidate candidate = two_rows();

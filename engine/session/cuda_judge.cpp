@@ -220,7 +220,12 @@ Result<SanitizerFindings> CudaJudge::sanitize(const TaskRequest& promoted) {
                           .timeout_s = options_.compare_timeout_s,
                           .watch_initialisation = !calls_library(assembled),
                           .give_up = options_.give_up,
-                          .say = options_.say},
+                          .say = options_.say,
+                          .kept = options_.task_folder / "watched",
+                          .launches_of =
+                              [&](const std::string& case_name) {
+                                return assembled.task.candidate.plan_of_case.at(case_name);
+                              }},
                          choose_sanitizer_cases(assembled.task, assembled.files), write_task);
 }
 

@@ -28,6 +28,11 @@ struct SanitizerGate {
   bool watch_initialisation = true;
   std::function<bool()> give_up;
   std::function<void(std::string_view)> say;  // the tool, and for a slow one the case, that begins
+  // A slow tool's word on a case is kept here, under what the case launches, so that a promotion
+  // that was broken off does not wait for it again. Empty: nothing is kept.
+  std::filesystem::path kept;
+  // What a case launches, as a hash of its plan and of the machine code.
+  std::function<std::string(const std::string& case_name)> launches_of;
 };
 
 // Writes a task of kind plain that checks these cases, and returns its folder.

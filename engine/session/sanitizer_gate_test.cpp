@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
+#include <map>
 
 #include "base/files.h"
 
@@ -56,7 +58,9 @@ class SanitizerGateTest : public ::testing::Test {
                              .timeout_s = 60,
                              .watch_initialisation = true,
                              .give_up = {},
-                             .say = [this](std::string_view line) { said_.emplace_back(line); }};
+                             .say = [this](std::string_view line) { said_.emplace_back(line); },
+                             .kept = folder_ / "kept",
+                             .launches_of = launches_of_};
     int written = 0;
     auto findings = pass_sanitizers(
         gate, cases, [&](const std::vector<std::string>& chosen) -> Result<std::filesystem::path> {
@@ -78,6 +82,7 @@ class SanitizerGateTest : public ::testing::Test {
 
   std::filesystem::path folder_;
   std::vector<std::string> said_;
+  std::function<std::string(const std::string&)> launches_of_;  // none: nothing is kept
 };
 
 TEST_F(SanitizerGateTest, QuickToolsSeeAllCasesAtOnceAndTheSlowOneEachAlone) {
@@ -91,6 +96,23 @@ TEST_F(SanitizerGateTest, QuickToolsSeeAllCasesAtOnceAndTheSlowOneEachAlone) {
     EXPECT_EQ(result.cases, 2) << result.name;
   }
   EXPECT_THAT(findings.failed_case, IsEmpty());
+}
+
+TEST_F(SanitizerGateTest, ABrokenOffGateDoesNotWaitAgainForWhatItKnows) {
+  std::map<std::string, std::string> launches{{"small", "a"}, {"middle", "b"}, {"large", "c"}};
+  launches_of_ = [&](const std::string& name) { return launches.at(name); };
+  let_find("racecheck", "large");
+  pass({"small", "middle", "large"});
+  std::filesystem::remove(folder_ / "runs");
+  std::filesystem::remove(folder_ / "finds.racecheck");
+  launches["middle"] = "another plan";
+  const SanitizerFindings again = pass({"small", "middle", "large"});
+  EXPECT_THAT(again.failed_case, IsEmpty());
+  EXPECT_EQ(again.results.size(), 4U);
+  EXPECT_THAT(runs(), ElementsAre("none small middle large", "memcheck small middle large",
+                                  "racecheck middle", "racecheck large",
+                                  "initcheck small middle large", "synccheck small middle large"))
+      << "what was found, and what has changed, is watched again";
 }
 
 TEST_F(SanitizerGateTest, ARaceEndsTheGateAtItsCase) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <utility>
 
 #include "base/entropy.h"
@@ -183,24 +184,46 @@ class Assembly {
     return hash;
   }
 
+  // A shape that a row does not support goes on to the next one that may: regimes differ along one
+  // axis, and a kernel may be made for few rows of many, say.
   Result<SubjectPlans> plan_subject(const CudaSubject& subject,
                                     std::vector<std::size_t> cases) const {
     Candidate rows;
     rows.rows = subject.rows;
-    std::vector<PlanRequest> requests;
+    std::vector<std::vector<std::size_t>> orders;
     for (const std::size_t index : cases) {
-      const TaskCase& task_case = made_.task.cases[index];
-      PlanRequest request = base_request(task_case, PlanEntry::candidate);
-      const auto value = task_case.the_case.axes.find(request_.problem->regime_axis);
-      const std::size_t row =
-          value == task_case.the_case.axes.end() ? 0 : rows.row_index_for(value->second);
-      request.module = subject.modules.at(row);
-      if (row < subject.kernels.size()) request.kernels = subject.kernels[row];
-      request.may_use_libraries = subject.may_use_libraries;
-      requests.push_back(std::move(request));
+      const auto& axes = made_.task.cases[index].the_case.axes;
+      const auto value = axes.find(request_.problem->regime_axis);
+      orders.push_back(value == axes.end() ? std::vector<std::size_t>{0}
+                                           : rows.rows_to_ask(value->second));
     }
-    ASSIGN_OR_RETURN(std::vector<Planned> answers, make_launch_plans(request_.planner, requests));
+    std::vector<Planned> answers(cases.size());
+    std::vector<std::size_t> open(cases.size());
+    std::iota(open.begin(), open.end(), std::size_t{0});
+    for (std::size_t turn = 0; !open.empty(); ++turn) {
+      std::vector<PlanRequest> requests;
+      for (const std::size_t i : open)
+        requests.push_back(candidate_request(subject, orders[i][turn], made_.task.cases[cases[i]]));
+      ASSIGN_OR_RETURN(std::vector<Planned> now, make_launch_plans(request_.planner, requests));
+      std::vector<std::size_t> refused;
+      for (std::size_t k = 0; k < open.size(); ++k) {
+        const std::size_t i = open[k];
+        const bool supported = now[k].verdict != Verdict::not_supported;
+        // Where none of them does, its own row says why.
+        if (supported || turn == 0) answers[i] = std::move(now[k]);
+        if (!supported && turn + 1 < orders[i].size()) refused.push_back(i);
+      }
+      open = std::move(refused);
+    }
     return SubjectPlans{std::move(cases), std::move(answers)};
+  }
+  PlanRequest candidate_request(const CudaSubject& subject, std::size_t row,
+                                const TaskCase& task_case) const {
+    PlanRequest request = base_request(task_case, PlanEntry::candidate);
+    request.module = subject.modules.at(row);
+    if (row < subject.kernels.size()) request.kernels = subject.kernels[row];
+    request.may_use_libraries = subject.may_use_libraries;
+    return request;
   }
 
   // Whether the candidate ends here: a plan failed, or no case at all is supported.

@@ -192,6 +192,33 @@ TEST_F(TaskAssembly, EachRegimeHasItsOwnRow) {
   EXPECT_NE(plans.at(made.task.candidate.plan_of_case.at("wide")).image_hash, "");
 }
 
+TEST_F(TaskAssembly, WhatARowDoesNotSupportGoesToTheNextThatMay) {
+  if (!use_cuda_modules()) GTEST_SKIP() << "no CUDA toolkit";
+  request_.candidate = subject("mine", {"planner_deeds", "every_feature"});
+  request_.candidate.may_use_libraries = true;
+  request_.candidate.rows[0].axis_most = 100;
+  request_.candidate.rows[1].axis_least = 101;
+  request_.check_cases = {make_case("own", 64),
+                          make_case("refused", 65, PlannerDeed::is_not_supported)};
+  const AssembledTask made = assemble();
+  ASSERT_FALSE(made.refused.has_value()) << made.refused->reason;
+  EXPECT_THAT(made.task.candidate.not_supported, IsEmpty());
+  const auto& plans = made.files.plans;
+  EXPECT_EQ(plans.at(made.task.candidate.plan_of_case.at("own")).image_hash, "");
+  EXPECT_NE(plans.at(made.task.candidate.plan_of_case.at("refused")).image_hash, "");
+  EXPECT_THAT(find_task_mistakes(made.task), IsEmpty());
+}
+
+TEST_F(TaskAssembly, WhatNoRowSupportsIsAsTheOwnRowSays) {
+  request_.candidate = subject("mine", {"planner_deeds", "planner_deeds"});
+  request_.candidate.rows[0].axis_most = 100;
+  request_.candidate.rows[1].axis_least = 101;
+  request_.check_cases.push_back(make_case("other", 65, PlannerDeed::is_not_supported));
+  const AssembledTask made = assemble();
+  ASSERT_FALSE(made.refused.has_value());
+  EXPECT_EQ(made.task.candidate.not_supported.at("other"), "only for other shapes");
+}
+
 TEST_F(TaskAssembly, WhatMustShipHasNoConditions) {
   if (!use_cuda_modules()) GTEST_SKIP() << "no CUDA toolkit";
   request_.allow_conditions = false;

@@ -7,13 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 
-// The first so many V of a matrix, which are read again the most often, are kept in L2 against all
-// other traffic: two of 264 matrices that are at work are 33 MB of its 60.
-KBEAM_KNOB(int, kKept, 0, 0, 2, 3);
-// Whether an update takes all columns of 16 rows before the next rows, so that the place of those
-// rows of V is free for the next V half an update earlier, or one half of the columns at a time.
-KBEAM_KNOB(int, kByRows, 0, 0, 1);
-
 namespace {
 
 constexpr int kPanel = 32;
@@ -142,25 +135,9 @@ template <int kLeft>
 __device__ __forceinline__ void copy_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
-// Of what stays in L2 as long as there is anything else to drop.
-__device__ __forceinline__ std::uint64_t kept_policy() {
-  std::uint64_t policy;
-  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-  return policy;
-}
-__device__ __forceinline__ void copy_async_kept(char* to, const char* from) {
-  asm volatile(
-      "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
-      "l"(from), "l"(kept_policy())
-      : "memory");
-}
 // Brings whole 16 bytes to L2.
 __device__ __forceinline__ void prefetch(const void* p, int bytes) {
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes));
-}
-__device__ __forceinline__ void prefetch_kept(const void* p, int bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;" ::"l"(p), "r"(bytes),
-               "l"(kept_policy()));
 }
 // Keeps the compiler from computing x again where it is short of registers.
 __device__ __forceinline__ int keep(int x) {
@@ -291,18 +268,12 @@ struct Block {
   };
 
   // Both places are of group `warp` and this lane.
-  static __device__ __forceinline__ void fetch_group(char* to, const char* from, int i, int block,
+  static __device__ __forceinline__ void fetch_group(char* to, const char* from, int i,
                                                      bool wanted) {
     if (wanted) {
 #pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        char* const place = to + i * kWarps * 2048 + k * 512;
-        const char* const source = from + i * kWarps * 2048 + k * 512;
-        if (kKept > 0 && block < kKept)
-          copy_async_kept(place, source);
-        else
-          copy_async(place, source);
-      }
+      for (int k = 0; k < 4; ++k)
+        copy_async(to + i * kWarps * 2048 + k * 512, from + i * kWarps * 2048 + k * 512);
     }
     copy_commit();
   }
@@ -312,16 +283,11 @@ struct Block {
     const int place = warp * 2048 + lane * 16;
 #pragma unroll
     for (int i = 0; i < kGroups; ++i)
-      fetch_group(s.image + place, image + place, i, block, warp + i * kWarps >= 2 * block);
+      fetch_group(s.image + place, image + place, i, warp + i * kWarps >= 2 * block);
   }
 
   static __device__ __forceinline__ void prefetch_block(const char* images, int block) {
-    const char* const from = images + block * kImageBytes + block * (2 * 2048);
-    const int bytes = kImageBytes - block * (2 * 2048);
-    if (kKept > 0 && block < kKept)
-      prefetch_kept(from, bytes);
-    else
-      prefetch(from, bytes);
+    prefetch(images + block * kImageBytes + block * (2 * 2048), kImageBytes - block * (2 * 2048));
   }
 
   static __device__ __forceinline__ void split_group(const Strip& strip, int tile, int i,
@@ -454,46 +420,19 @@ struct Block {
 
     const char* lane_image =
         s.image + keep(warp * 2048 + lane / 16 * 512 + (lane / 8 % 2 * 8 + lane % 8) * 16);
-    const auto fetch_next = [&](int place, int i) {
+    update_tile<0>(s, strip, lane_image, first_group, warp, lane, [](int) {});
+    const int place = keep(warp * 2048 + lane * 16);
+    update_tile<1>(s, strip, lane_image, first_group, warp, lane, [&](int i) {
       __syncwarp();  // all lanes have read the group: its place is free
-      fetch_group(s.image + place, next_image + place, i, next, warp + i * kWarps >= 2 * next);
-    };
-    if constexpr (kByRows != 0) {
-      const int place = keep(warp * 2048 + lane * 16);
-#pragma unroll
-      for (int i = 0; i < kGroups; ++i) {
-        if (warp + i * kWarps >= first_group) {
-          std::uint32_t b[2][2][4];
-          load_group(b, lane_image, i);
-          fetch_next(place, i);
-          update_group<0>(s, strip, b, i, lane);
-          update_group<1>(s, strip, b, i, lane);
-        } else {
-          fetch_next(place, i);
-        }
-      }
-    } else {
-      update_tile<0>(s, strip, lane_image, first_group, warp, lane, [](int) {});
-      const int place = keep(warp * 2048 + lane * 16);
-      update_tile<1>(s, strip, lane_image, first_group, warp, lane,
-                     [&](int i) { fetch_next(place, i); });
-    }
+      fetch_group(s.image + place, next_image + place, i, warp + i * kWarps >= 2 * next);
+    });
   }
 
-  // V of 16 rows as right operands: [half][step].
-  static __device__ __forceinline__ void load_group(std::uint32_t (&b)[2][2][4],
-                                                    const char* lane_image, int i) {
-#pragma unroll
-    for (int step = 0; step < 2; ++step)
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        load_transposed(b[half][step], lane_image + (i * kWarps * 2 + half) * 1024 + step * 256);
-  }
-
-  // T'W of a tile of columns as left operands: [step].
-  template <int kTile>
-  static __device__ __forceinline__ void load_left(const Shared& s, std::uint32_t (&high)[2][4],
-                                                   std::uint32_t (&low)[2][4], int lane) {
+  template <int kTile, typename After>
+  static __device__ __forceinline__ void update_tile(const Shared& s, Strip& strip,
+                                                     const char* lane_image, int first_group,
+                                                     int warp, int lane, After after) {
+    std::uint32_t high[2][4], low[2][4];  // [step]
 #pragma unroll
     for (int step = 0; step < 2; ++step) {
       const uint4* from = reinterpret_cast<const uint4*>(s.tw) + (kTile * 2 + step) * 32 + lane;
@@ -501,55 +440,34 @@ struct Block {
       high[step][0] = h.x, high[step][1] = h.y, high[step][2] = h.z, high[step][3] = h.w;
       low[step][0] = l.x, low[step][1] = l.y, low[step][2] = l.z, low[step][3] = l.w;
     }
-  }
-
-  template <int kTile>
-  static __device__ __forceinline__ void subtract_product(Strip& strip,
-                                                          const std::uint32_t (&high)[2][4],
-                                                          const std::uint32_t (&low)[2][4],
-                                                          const std::uint32_t (&b)[2][2][4],
-                                                          int i) {
-    // Summed apart from A: the accumulation cuts, and A is the larger.
-    float small[2][4] = {}, large[2][4] = {};
-    const auto add = [&](float(&c)[2][4], const std::uint32_t(&a)[4], int step, int of_b) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half)
-        multiply_add(c[half], a, b[half][step][of_b], b[half][step][of_b + 1]);
-    };
-    add(small, low[0], 0, 0);
-    add(large, high[0], 0, 0);
-    add(small, high[0], 0, 2);
-    add(large, high[1], 1, 0);
-    add(small, low[1], 1, 0);
-    add(small, high[1], 1, 2);
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-#pragma unroll
-      for (int e = 0; e < 4; ++e)
-        strip.a[kTile][i][e / 2][half * 2 + e % 2] -= small[half][e] + large[half][e];
-  }
-
-  template <int kTile>
-  static __device__ __forceinline__ void update_group(const Shared& s, Strip& strip,
-                                                      const std::uint32_t (&b)[2][2][4], int i,
-                                                      int lane) {
-    std::uint32_t high[2][4], low[2][4];
-    load_left<kTile>(s, high, low, lane);
-    subtract_product<kTile>(strip, high, low, b, i);
-  }
-
-  template <int kTile, typename After>
-  static __device__ __forceinline__ void update_tile(const Shared& s, Strip& strip,
-                                                     const char* lane_image, int first_group,
-                                                     int warp, int lane, After after) {
-    std::uint32_t high[2][4], low[2][4];
-    load_left<kTile>(s, high, low, lane);
 #pragma unroll
     for (int i = 0; i < kGroups; ++i) {
       if (warp + i * kWarps >= first_group) {
-        std::uint32_t b[2][2][4];
-        load_group(b, lane_image, i);
-        subtract_product<kTile>(strip, high, low, b, i);
+        std::uint32_t b[2][2][4];  // [half][step]
+#pragma unroll
+        for (int step = 0; step < 2; ++step)
+#pragma unroll
+          for (int half = 0; half < 2; ++half)
+            load_transposed(b[half][step],
+                            lane_image + (i * kWarps * 2 + half) * 1024 + step * 256);
+        // Summed apart from A: the accumulation cuts, and A is the larger.
+        float small[2][4] = {}, large[2][4] = {};
+        const auto add = [&](float(&c)[2][4], const std::uint32_t(&a)[4], int step, int of_b) {
+#pragma unroll
+          for (int half = 0; half < 2; ++half)
+            multiply_add(c[half], a, b[half][step][of_b], b[half][step][of_b + 1]);
+        };
+        add(small, low[0], 0, 0);
+        add(large, high[0], 0, 0);
+        add(small, high[0], 0, 2);
+        add(large, high[1], 1, 0);
+        add(small, low[1], 1, 0);
+        add(small, high[1], 1, 2);
+#pragma unroll
+        for (int half = 0; half < 2; ++half)
+#pragma unroll
+          for (int e = 0; e < 4; ++e)
+            strip.a[kTile][i][e / 2][half * 2 + e % 2] -= small[half][e] + large[half][e];
       }
       after(i);
     }
