@@ -14,6 +14,7 @@
 #include "archive/archive.h"
 #include "base/files.h"
 #include "base/foreign_json.h"
+#include "execute/carried_file.h"
 #include "loop/campaign_log.h"
 #include "measure/statistics.h"
 #include "model/json_forms.h"
@@ -26,10 +27,10 @@ namespace fs = std::filesystem;
 // DIR itself, or the task folders in it.
 Result<std::vector<fs::path>> task_folders(const fs::path& folder) {
   std::vector<fs::path> found;
-  if (fs::exists(folder / kTaskFile)) return std::vector{folder};
+  if (is_carried(folder, kTaskFile)) return std::vector{folder};
   std::error_code trouble;
   for (const auto& entry : fs::directory_iterator(folder, trouble))
-    if (fs::exists(entry.path() / kTaskFile)) found.push_back(entry.path());
+    if (is_carried(entry.path(), kTaskFile)) found.push_back(entry.path());
   if (found.empty())
     return Error{ErrorCode::not_found, "find task folders in " + folder.string(),
                  trouble ? trouble.message() : "there is none",
@@ -68,9 +69,9 @@ Result<void> must_stand(const Brought& brought) {
 Result<Brought> bring(const fs::path& folder) {
   Brought brought;
   ASSIGN_OR_RETURN(brought.task, read_task_folder(folder));
-  if (!fs::exists(folder / kResultFile))
+  if (!is_carried(folder, kResultFile))
     return Error{ErrorCode::not_found, "collect " + folder.string(),
-                 fs::exists(folder / kProgressFile) ? "it is not finished yet" : "it was not run",
+                 is_carried(folder, kProgressFile) ? "it is not finished yet" : "it was not run",
                  "run kbeam-worker on it"};
   ASSIGN_OR_RETURN(brought.result, read_result(brought.task, folder));
   RETURN_IF_ERROR(must_stand(brought));
