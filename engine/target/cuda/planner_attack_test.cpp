@@ -104,6 +104,14 @@ TEST(PlannerAttackTest, SeesNeitherFilesNorEnvironment) {
   EXPECT_FALSE(std::filesystem::exists("/tmp/kbeam-planner-was-here"));
 }
 
+TEST(PlannerAttackTest, NotesHoldNothingThatATerminalObeys) {
+  const Planned planned = plan_deed(PlannerDeed::passes_bytes_that_are_no_text);
+  ASSERT_TRUE(planned.plan.has_value()) << planned.sentence;
+  const std::string& note = planned.plan->notes.at("bytes");
+  EXPECT_THAT(note, HasSubstr("[2J"));
+  EXPECT_EQ(note.find_first_of("\x01\x1b\x9b"), std::string::npos) << note;
+}
+
 TEST(PlannerAttackTest, AForgedReplyIsAPlanLikeAnyOther) {
   const Planned planned = plan_deed(PlannerDeed::forges_a_plan_and_exits);
   EXPECT_EQ(planned.verdict, Verdict::bad_plan) << planned.sentence;

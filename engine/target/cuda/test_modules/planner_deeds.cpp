@@ -166,7 +166,9 @@ void do_deed(const kbeam_cuda_host* host, PlannerDeed deed) {
       host->scratch(host->self, 20LL << 30, 1);
       return;
     case PlannerDeed::passes_bytes_that_are_no_text:
-      host->note(host->self, "bytes", "\xff\xfe\x01");
+      host->note(host->self, "bytes",
+                 "\xff\xfe\x01\x1b[2J\xc2\x9b"
+                 "0m");
       return;
     case PlannerDeed::leaves_a_body_open:
       host->begin_if(host->self, host->condition(host->self, 0), 0, kNext);
