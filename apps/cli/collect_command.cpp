@@ -14,6 +14,7 @@
 #include "archive/archive.h"
 #include "base/files.h"
 #include "base/foreign_json.h"
+#include "base/shown_text.h"
 #include "execute/carried_file.h"
 #include "loop/campaign_log.h"
 #include "measure/statistics.h"
@@ -183,8 +184,8 @@ Result<std::unique_ptr<Shelf>> open_shelf(const Options& options) {
 void print_collected(const Brought& brought, const std::string& where) {
   const Evaluation& evaluation = brought.result.evaluation;
   fmt::print("{}: {} on {}: {}{}\n", brought.task.task.id, evaluation.candidate_id,
-             brought.result.device.name, to_string(evaluation.verdict),
-             evaluation.reason.empty() ? "" : ": " + evaluation.reason);
+             shown_line(brought.result.device.name), to_string(evaluation.verdict),
+             evaluation.reason.empty() ? "" : ": " + shown_line(evaluation.reason));
   for (const Measurement& measurement : evaluation.measurements)
     fmt::print("  {:<20} {:>10.1f} us against {:>10.1f} us  {:.3f}x [{:.3f}, {:.3f}]  {}\n",
                measurement.case_name, measurement.summary.candidate_ns / 1e3,
