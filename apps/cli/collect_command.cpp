@@ -200,6 +200,10 @@ void print_collected(const Brought& brought, const std::string& where) {
 // One folder; what happened as JSON.
 Json collect_one(const fs::path& folder, Shelf& shelf, const Options& options) {
   const auto done = [&]() -> Result<Json> {
+    // DIR is the caller's word; what lies in it is not.
+    if (folder != fs::path(options.get("DIR")) && fs::is_symlink(fs::symlink_status(folder)))
+      return Error{ErrorCode::corrupt, "collect " + folder.string(), "it is a symbolic link",
+                   "only folders that lie in DIR itself are taken: name it directly"};
     ASSIGN_OR_RETURN(Brought brought, bring(folder));
     ASSIGN_OR_RETURN(const std::string where, shelf.put(brought));
     if (!options.json()) print_collected(brought, where);

@@ -44,6 +44,7 @@ mv linked/plans plans_elsewhere; ln -s ../plans_elsewhere linked/plans; refused 
 rm linked/plans; mv plans_elsewhere linked/plans
 mv linked/task.json aside.json; ln -s ../aside.json linked/task.json; refused linked "task.json is a symbolic link"
 rm linked/task.json; mv aside.json linked/task.json
+mkdir carried; ln -s ../linked carried/link; refused carried "refused carried/link: .*it is a symbolic link"
 expect 0 "$KBEAM" collect linked --to kept
 
 task changed; "$CARRY" fake-result changed; cp changed/result.json genuine.json
