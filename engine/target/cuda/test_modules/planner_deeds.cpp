@@ -132,6 +132,12 @@ void do_deed(const kbeam_cuda_host* host, PlannerDeed deed) {
       std::fprintf(stderr, "hello\n");
       std::fflush(stdout);
       return;
+    case PlannerDeed::floods_its_output: {
+      const std::string text(1 << 20, 'x');
+      for (;;)
+        for (int descriptor = 1; descriptor < 64; ++descriptor)
+          if (write(descriptor, text.data(), text.size()) < 0) continue;
+    }
     case PlannerDeed::registers_a_fake_kernel: {
       static char fake;
       __cudaRegisterFunction(nullptr, &fake, nullptr, "_Z4fakev", 0, nullptr, nullptr, nullptr,
