@@ -14,6 +14,8 @@
 #include "archive/archive.h"
 #include "base/files.h"
 #include "base/foreign_json.h"
+#include "base/shown_text.h"
+#include "execute/carried_file.h"
 #include "loop/campaign_log.h"
 #include "measure/statistics.h"
 #include "model/json_forms.h"
@@ -26,10 +28,10 @@ namespace fs = std::filesystem;
 // DIR itself, or the task folders in it.
 Result<std::vector<fs::path>> task_folders(const fs::path& folder) {
   std::vector<fs::path> found;
-  if (fs::exists(folder / kTaskFile)) return std::vector{folder};
+  if (is_carried(folder, kTaskFile)) return std::vector{folder};
   std::error_code trouble;
   for (const auto& entry : fs::directory_iterator(folder, trouble))
-    if (fs::exists(entry.path() / kTaskFile)) found.push_back(entry.path());
+    if (is_carried(entry.path(), kTaskFile)) found.push_back(entry.path());
   if (found.empty())
     return Error{ErrorCode::not_found, "find task folders in " + folder.string(),
                  trouble ? trouble.message() : "there is none",
@@ -68,9 +70,9 @@ Result<void> must_stand(const Brought& brought) {
 Result<Brought> bring(const fs::path& folder) {
   Brought brought;
   ASSIGN_OR_RETURN(brought.task, read_task_folder(folder));
-  if (!fs::exists(folder / kResultFile))
+  if (!is_carried(folder, kResultFile))
     return Error{ErrorCode::not_found, "collect " + folder.string(),
-                 fs::exists(folder / kProgressFile) ? "it is not finished yet" : "it was not run",
+                 is_carried(folder, kProgressFile) ? "it is not finished yet" : "it was not run",
                  "run kbeam-worker on it"};
   ASSIGN_OR_RETURN(brought.result, read_result(brought.task, folder));
   RETURN_IF_ERROR(must_stand(brought));
@@ -182,8 +184,8 @@ Result<std::unique_ptr<Shelf>> open_shelf(const Options& options) {
 void print_collected(const Brought& brought, const std::string& where) {
   const Evaluation& evaluation = brought.result.evaluation;
   fmt::print("{}: {} on {}: {}{}\n", brought.task.task.id, evaluation.candidate_id,
-             brought.result.device.name, to_string(evaluation.verdict),
-             evaluation.reason.empty() ? "" : ": " + evaluation.reason);
+             shown_line(brought.result.device.name), to_string(evaluation.verdict),
+             evaluation.reason.empty() ? "" : ": " + shown_line(evaluation.reason));
   for (const Measurement& measurement : evaluation.measurements)
     fmt::print("  {:<20} {:>10.1f} us against {:>10.1f} us  {:.3f}x [{:.3f}, {:.3f}]  {}\n",
                measurement.case_name, measurement.summary.candidate_ns / 1e3,
@@ -198,6 +200,10 @@ void print_collected(const Brought& brought, const std::string& where) {
 // One folder; what happened as JSON.
 Json collect_one(const fs::path& folder, Shelf& shelf, const Options& options) {
   const auto done = [&]() -> Result<Json> {
+    // DIR is the caller's word; what lies in it is not.
+    if (folder != fs::path(options.get("DIR")) && fs::is_symlink(fs::symlink_status(folder)))
+      return Error{ErrorCode::corrupt, "collect " + folder.string(), "it is a symbolic link",
+                   "only folders that lie in DIR itself are taken: name it directly"};
     ASSIGN_OR_RETURN(Brought brought, bring(folder));
     ASSIGN_OR_RETURN(const std::string where, shelf.put(brought));
     if (!options.json()) print_collected(brought, where);

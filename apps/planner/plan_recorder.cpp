@@ -1,11 +1,14 @@
 #include "planner/plan_recorder.h"
 
 #include <fmt/format.h>
+#include <kbeam/byte_counts.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <new>
 #include <string_view>
 
@@ -24,6 +27,7 @@ constexpr std::int32_t kMostWaits = 100'000;
 constexpr std::size_t kMostParts = 4096;
 constexpr std::size_t kLongestText = 1000;
 constexpr std::int64_t kScratchUnit = 256;
+constexpr std::int64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
 
 // Thrown through the plan function when going on makes no sense.
 struct Abandoned {};
@@ -35,6 +39,11 @@ const char* type_name(int type) {
 
 std::string bounded(const char* text) {
   return text == nullptr ? std::string() : std::string(text, strnlen(text, kLongestText));
+}
+
+// For "... more bytes": the contract's headers stop at the end of 64 bits.
+std::string spell_bytes(std::int64_t bytes) {
+  return bytes == detail::kMostBytes ? "2^63 or" : std::to_string(bytes);
 }
 
 BufferPlace place_of(const kbeam_pointer& pointer) {
@@ -97,6 +106,8 @@ class Recorder {
   std::int32_t figure(const kbeam_figure& request, kbeam_pointer* cell);
   std::int32_t resident(const void* kernel, std::int32_t threads, std::int64_t shared_bytes);
   std::int32_t launch(const kbeam_launch& request);
+  std::array<std::uint32_t, 3> extent(const std::int64_t (&given)[3],
+                                      fmt::format_string<std::string> what);
   std::int32_t gemm(const kbeam_gemm& request);
   std::int32_t vendor_call(const kbeam_vendor_call& request);
   std::int32_t begin_if(std::int32_t condition, std::int32_t has_else, const kbeam_after& after);
@@ -181,7 +192,7 @@ std::int32_t Recorder::add_buffer(BufferKind kind, const char* word, std::int64_
 std::int32_t Recorder::scratch(std::int64_t bytes, BufferKind kind) {
   if (bytes < 0 || bytes > world_.most_scratch_bytes - scratch_bytes_)
     abandon(fmt::format("the plan asks for {} more bytes of scratch after {}; the limit is {}",
-                        bytes, scratch_bytes_, world_.most_scratch_bytes));
+                        spell_bytes(bytes), scratch_bytes_, world_.most_scratch_bytes));
   // Whoever computes a size of 0 for a small shape still gets an address.
   const std::int64_t given = std::max(bytes, kScratchUnit);
   scratch_bytes_ += given;
@@ -305,6 +316,21 @@ std::int32_t Recorder::add_node(PlanNode node, const kbeam_after& after) {
   return bodies_.back().last;
 }
 
+// What the node has room for; whether a device can run it is asked of the whole plan.
+std::array<std::uint32_t, 3> Recorder::extent(const std::int64_t (&given)[3],
+                                              fmt::format_string<std::string> what) {
+  std::array<std::uint32_t, 3> held{};
+  bool fits = true;
+  for (std::size_t i = 0; i < 3; ++i) {
+    fits = fits && given[i] >= 0 && given[i] <= kMost32;
+    held[i] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(given[i], 0, kMost32));
+  }
+  if (!fits)
+    complain("node {} has {}", recording_.plan.nodes.size(),
+             fmt::format(what, fmt::format("{} x {} x {}", given[0], given[1], given[2])));
+  return held;
+}
+
 std::int32_t Recorder::launch(const kbeam_launch& request) {
   PlanNode node;
   node.kind = NodeKind::kernel;
@@ -313,10 +339,14 @@ std::int32_t Recorder::launch(const kbeam_launch& request) {
   else
     complain("node {} launches a function that is no kernel of this file",
              recording_.plan.nodes.size());
-  std::copy(std::begin(request.grid), std::end(request.grid), node.grid.begin());
-  std::copy(std::begin(request.block), std::end(request.block), node.block.begin());
-  std::copy(std::begin(request.cluster), std::end(request.cluster), node.cluster.begin());
-  node.dynamic_shared_bytes = request.dynamic_shared_bytes;
+  node.grid = extent(request.grid, "a grid of {} blocks; x is 1 to 2^31 - 1, y and z 1 to 65535");
+  node.block = extent(request.block, "blocks of {} threads; they have 1 to 1024, z at most 64");
+  node.cluster = extent(request.cluster, "clusters of {} blocks; they have 1 to 16");
+  if (request.dynamic_shared_bytes < 0 || request.dynamic_shared_bytes > kMost32)
+    complain("node {} asks for {} bytes of shared memory", recording_.plan.nodes.size(),
+             request.dynamic_shared_bytes);
+  else
+    node.dynamic_shared_bytes = static_cast<std::uint32_t>(request.dynamic_shared_bytes);
   node.cooperative = request.cooperative != 0;
   node.overlap_previous = request.overlap_previous != 0;
   node.shared_carveout_percent = request.shared_carveout_percent;

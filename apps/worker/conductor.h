@@ -78,10 +78,15 @@ class Conductor {
   bool open_reference();
   bool check_case(const TaskCase& task_case);
   bool time_case(const TaskCase& task_case, int process);
-  bool take_pairs(const TaskCase& task_case, int process, PairedSamples& samples);
+  // `beyond_events_ns`, of candidate and reference: by how much the host's clock saw more than the
+  // events allow, in the call where it was least.
+  bool take_pairs(const TaskCase& task_case, int process, PairedSamples& samples,
+                  double (&beyond_events_ns)[2]);
   bool time_trusted_case(const TaskCase& task_case);
   bool leave_untimed(const TaskCase& task_case, Verdict verdict, const std::string& sentence);
-  bool clocks_agree(Seat& seat, const TaskCase& task_case, double event_ns);
+  bool clocks_agree(Seat& seat, const TaskCase& task_case, double event_ns,
+                    double beyond_events_ns);
+  bool clocks_disagree(Seat& seat, const TaskCase& task_case, double event_ns, double host_ns);
   bool call(Seat& seat, const TaskCase& task_case, const SeatCallRequest& request,
             SeatCall& result);
   bool prepare(Seat& seat, const TaskCase& task_case);

@@ -349,6 +349,29 @@ TEST_F(ConductorTest, WorkThatHidesFromTheEventsIsSeenByTheHostsClock) {
   EXPECT_EQ(lab_.count("slope", SeatRole::candidate), 3) << "asked again: the host may be busy";
 }
 
+// A mark in scratch makes all replays of a slope but the first quick: its readings agree with the
+// events. The timed calls have scratch without marks.
+TEST_F(ConductorTest, WorkThatHidesFromTheSlopeTooIsSeenInTheCallsThemselves) {
+  for (const SeatRole role : {SeatRole::candidate, SeatRole::reference}) {
+    lab_ = SeatLab();
+    const double event_ns = lab_.behaviour[role].event_ns;
+    lab_.behaviour[role].slope_ns = event_ns;
+    lab_.behaviour[role].hidden_ns = [](int) { return 5e6; };
+    const Evaluation evaluation = judged();
+    EXPECT_EQ(evaluation.verdict,
+              role == SeatRole::candidate ? Verdict::below_physics_floor : Verdict::engine_failed);
+    EXPECT_THAT(evaluation.reason, HasSubstr("the clocks disagree"));
+    EXPECT_THAT(evaluation.measurements, IsEmpty());
+  }
+}
+
+TEST_F(ConductorTest, AHostThatIsBusyInAllCallsButOneIsNoDisagreement) {
+  lab_.behaviour[SeatRole::candidate].hidden_ns = [](int call) {
+    return call % 8 == 4 ? 80e3 : 5e6;
+  };
+  EXPECT_EQ(judged().verdict, Verdict::accepted);
+}
+
 TEST_F(ConductorTest, LaunchCostsAreNoDisagreement) {
   lab_.behaviour[SeatRole::candidate].event_ns = 3'000;
   lab_.behaviour[SeatRole::candidate].slope_ns = 12'000;

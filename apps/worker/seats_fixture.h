@@ -19,6 +19,8 @@ struct Killed {};
 struct SeatBehaviour {
   double event_ns = 1000;
   double slope_ns = 1000;
+  // Of a call on the host's clock, beyond its events.
+  std::function<double(int call)> hidden_ns;  // empty: what a launch costs
   std::string uuid = "GPU-1";
   std::optional<SeatFailure> start_failure;
   std::optional<Error> start_error;
@@ -100,7 +102,7 @@ class SeatForTests final : public Seat {
       if (auto failure = behaviour.fail_call(index)) return failure;
     // A little noise, so that medians and intervals are no special case.
     result.event_ns = behaviour.event_ns * (1 + 0.001 * (index % 5));
-    result.host_ns = result.event_ns + 3000;
+    result.host_ns = result.event_ns + (behaviour.hidden_ns ? behaviour.hidden_ns(index) : 3000);
     result.report.verdict = Verdict::accepted;
     result.report.outputs_checked = 1;
     result.report.figures = {{"error", 0.5, 1, "eps", "element 0"}};

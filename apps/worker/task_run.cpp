@@ -2,6 +2,8 @@
 
 #include <system_error>
 
+#include "execute/carried_file.h"
+
 namespace kbeam {
 namespace {
 
@@ -9,7 +11,7 @@ namespace fs = std::filesystem;
 
 // A result that stands; one that failed on our side is made again.
 Result<std::optional<TaskResult>> find_result(const LoadedTask& task, const fs::path& folder) {
-  if (!fs::exists(folder / kResultFile)) return std::optional<TaskResult>();
+  if (!is_carried(folder, kResultFile)) return std::optional<TaskResult>();
   ASSIGN_OR_RETURN(TaskResult result, read_result(task, folder));
   if (result.evaluation.verdict == Verdict::engine_failed) return std::optional<TaskResult>();
   return std::optional(std::move(result));

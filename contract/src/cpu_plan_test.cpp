@@ -208,6 +208,23 @@ TEST(CpuPlanErrors, NegativeOrHugeScratchIsRefused) {
               HasSubstr("scratch of"));
 }
 
+// Counts whose bytes would be 0, or few, if they wrapped around in 64 bits.
+TEST(CpuPlanErrors, ScratchBeyond64BitsIsRefused) {
+  constexpr std::int64_t kWraps = std::int64_t{1} << 62;
+  static std::int64_t count;
+  for (const std::int64_t one : {kWraps, kWraps + 1, INT64_MAX, 1 - kWraps, INT64_MIN}) {
+    count = one;
+    EXPECT_THAT(error_of([](const kbeam_host* host) { Plan(host).scratch<float>(count); }),
+                HasSubstr("below 64 TiB together"))
+        << one;
+    EXPECT_THAT(error_of([](const kbeam_host* host) { Plan(host).worker_scratch<float>(count); }),
+                HasSubstr("below 64 TiB together"))
+        << one;
+  }
+  EXPECT_THAT(error_of([](const kbeam_host* host) { Plan(host).worker_scratch<char>(-1); }),
+              HasSubstr("scratch of -1 bytes"));
+}
+
 TEST(CpuPlanErrors, NegativeCountIsRefused) {
   EXPECT_THAT(error_of([](const kbeam_host* host) {
                 Plan(host).parallel_for(-5, 1, add_one, Args(host).output<float>("B"));

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 namespace kbeam {
 namespace {
@@ -14,7 +15,11 @@ namespace {
 std::string read_holder(int file) {
   char text[64] = {};
   const ssize_t size = ::pread(file, text, sizeof text - 1, 0);
-  return size > 0 ? std::string("process ") + text : "another kbeam";
+  // Every user may write there: what is no number is not shown.
+  const std::string_view number(text);
+  return size > 0 && number.find_first_not_of("0123456789") == std::string_view::npos
+             ? std::string("process ") + text
+             : "another kbeam";
 }
 
 }  // namespace

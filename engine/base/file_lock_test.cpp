@@ -1,5 +1,6 @@
 #include "base/file_lock.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -47,6 +48,16 @@ TEST_F(FileLockTest, IsExclusiveAndNamesItsHolder) {
   EXPECT_EQ(holder_seen_elsewhere(file), "process " + std::to_string(::getpid()));
   lock->reset();
   EXPECT_EQ(holder_seen_elsewhere(file), "");
+}
+
+TEST_F(FileLockTest, NamesNoHolderThatIsNoNumber) {
+  const fs::path file = folder_ / "a.lock";
+  const auto lock = FileLock::acquire(file, nullptr);
+  ASSERT_TRUE(lock.ok());
+  const int other = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(::pwrite(other, "1\x1b[2J", 5, 0), 5);
+  ::close(other);
+  EXPECT_EQ(holder_seen_elsewhere(file), "another kbeam");
 }
 
 TEST_F(FileLockTest, IsUsableByEveryUser) {

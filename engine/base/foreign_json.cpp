@@ -5,8 +5,10 @@
 namespace kbeam {
 namespace {
 
-bool is_shallow(std::string_view text) {
+// Every value but the first follows a comma or opens what holds it.
+bool is_bounded(std::string_view text) {
   int depth = 0;
+  int values = 1;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -18,7 +20,9 @@ bool is_shallow(std::string_view text) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '{' || c == '[') {
-      if (++depth > kDeepestForeignJson) return false;
+      if (++depth > kDeepestForeignJson || ++values > kMostForeignValues) return false;
+    } else if (c == ',') {
+      if (++values > kMostForeignValues) return false;
     } else if (c == '}' || c == ']') {
       --depth;
     }
@@ -29,7 +33,7 @@ bool is_shallow(std::string_view text) {
 }  // namespace
 
 Json parse_foreign_json(std::string_view text) {
-  if (!is_shallow(text)) return Json(Json::value_t::discarded);
+  if (!is_bounded(text)) return Json(Json::value_t::discarded);
   return Json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 

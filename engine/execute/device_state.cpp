@@ -13,6 +13,8 @@
 
 #include "base/files.h"
 #include "base/foreign_json.h"
+#include "base/shown_text.h"
+#include "execute/carried_file.h"
 #include "model/json_forms.h"
 
 namespace kbeam {
@@ -22,6 +24,9 @@ namespace {
 
 constexpr std::string_view kPrefix = "kbeam-gpu-";
 constexpr const char* kStateSuffix = ".state";
+// Records lie where every user of the machine may write.
+constexpr std::size_t kLongestWord = 100;
+constexpr std::int64_t kLastUnixMs = 253'402'300'799'999;  // of the year 9999
 
 // A UUID as part of a file name: nothing in it may lead elsewhere.
 std::string as_file_name(const std::string& uuid) {
@@ -54,7 +59,9 @@ Quarantine unreadable(const std::string& uuid, const fs::path& file, const std::
 
 // The state after the last line of a record.
 std::optional<Quarantine> read_record(const std::string& uuid, const fs::path& file) {
-  const Result<std::string> content = read_file(file);
+  // The name may be a link that somebody planted.
+  const Result<std::string> content =
+      read_carried_file(file.parent_path(), file.filename().string());
   if (!content.ok()) return unreadable(uuid, file, content.error().happened);
   std::string last;
   std::size_t begin = 0;
@@ -68,9 +75,10 @@ std::optional<Quarantine> read_record(const std::string& uuid, const fs::path& f
   try {
     const std::string event = json.at("event").get<std::string>();
     if (event == "cleared") return std::nullopt;
-    return Quarantine{json.at("uuid").get<std::string>(), json.at("name").get<std::string>(),
-                      json.at("evidence").get<std::string>(),
-                      json.at("unix_ms").get<std::int64_t>()};
+    return Quarantine{
+        json.at("uuid").get<std::string>(), json.at("name").get<std::string>(),
+        json.at("evidence").get<std::string>(),
+        std::clamp<std::int64_t>(json.at("unix_ms").get<std::int64_t>(), 0, kLastUnixMs)};
   } catch (const Json::exception& trouble) {
     return unreadable(uuid, file, trouble.what());
   }
@@ -83,7 +91,8 @@ std::string Quarantine::text() const {
       "{} ({}) is quarantined since {:%Y-%m-%d %H:%M} UTC: {}; `kbeam-worker --probe --clear` "
       "lifts "
       "it after a probe that passes",
-      name, uuid, fmt::gmtime(static_cast<std::time_t>(since_unix_ms / 1000)), evidence);
+      shown_line(name, kLongestWord), shown_line(uuid, kLongestWord),
+      fmt::gmtime(static_cast<std::time_t>(since_unix_ms / 1000)), shown_line(evidence));
 }
 
 fs::path DeviceStates::default_folder() {

@@ -36,6 +36,33 @@ TEST_F(DeviceStateTest, RemembersAQuarantineUntilItIsCleared) {
   EXPECT_THAT(states.all(), IsEmpty());
 }
 
+// Every user of the machine may write such a file.
+TEST_F(DeviceStateTest, AHostileRecordIsOnlyShown) {
+  const auto text_of = [&](const std::string& record) {
+    EXPECT_TRUE(write_file(folder_ / "kbeam-gpu-GPU-1.state", record + "\n").ok());
+    const auto found = DeviceStates(folder_).find("GPU-1");
+    return found ? found->text() : "";
+  };
+  const auto record = [](const std::string& text, const std::string& unix_ms) {
+    return R"({"event":"quarantined","uuid":")" + text + R"(","name":")" + text +
+           R"(","evidence":")" + text + R"(","unix_ms":)" + unix_ms + "}";
+  };
+  for (const char* unix_ms : {"9223372036854775807", "-9223372036854775808", "-1"})
+    EXPECT_THAT(text_of(record("a", unix_ms)), HasSubstr("is quarantined since")) << unix_ms;
+  const std::string text = text_of(record(R"(\u001b[2J\u009b0m\n)", "1"));
+  EXPECT_THAT(text, HasSubstr("[2J"));
+  EXPECT_EQ(text.find_first_of("\x1b\x9b\n"), std::string::npos) << text;
+  EXPECT_LT(text_of(record(std::string(1 << 20, 'x'), "1")).size(), 2000U);
+}
+
+TEST_F(DeviceStateTest, ALinkInPlaceOfARecordIsNotFollowed) {
+  ASSERT_TRUE(write_file(folder_ / "secret", "secret").ok());
+  fs::create_symlink("secret", folder_ / "kbeam-gpu-GPU-1.state");
+  const auto found = DeviceStates(folder_).find("GPU-1");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_THAT(found->text(), HasSubstr("is a symbolic link"));
+}
+
 TEST_F(DeviceStateTest, KeepsTheHistory) {
   const DeviceStates states(folder_);
   ASSERT_TRUE(states.quarantine({"GPU-1", "A GPU", "first", 1}).ok());

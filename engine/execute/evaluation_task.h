@@ -152,11 +152,18 @@ Result<LoadedTask> read_task_folder(const std::filesystem::path& folder);
 // (that one has the key).
 Result<void> write_result(const EvaluationTask& task, const TaskResult& result,
                           const std::filesystem::path& folder);
-// Refuses, with the reason: truncated, changed, of another task, unsealed.
+// Refuses, with the reason: truncated, changed, of another task, unsealed; what no worker writes.
 Result<TaskResult> read_result(const LoadedTask& task, const std::filesystem::path& folder);
 
 // The mistakes in a task that no hash can find: cases without plans, names that occur twice.
 std::vector<std::string> find_task_mistakes(const EvaluationTask& task);
+
+// What a result says that no worker says of this task, sealed or not: times that are none, pairs
+// that are not, cases that it was not asked for or left out, a verdict that its own reports deny.
+// The first few; empty: it can stand.
+std::vector<std::string> find_result_mistakes(const EvaluationTask& task, const TaskResult& result);
+// Of the times in it alone: what holds of an unfinished result, too.
+std::vector<std::string> find_sample_mistakes(const EvaluationTask& task, const TaskResult& result);
 
 inline constexpr std::string_view kTaskFile = "task.json";
 inline constexpr std::string_view kResultFile = "result.json";

@@ -8,6 +8,7 @@
 #include "base/entropy.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "execute/carried_file.h"
 #include "execute/evaluation_task.h"
 #include "execute/sealed_text.h"
 #include "model/json_forms.h"
@@ -118,22 +119,24 @@ std::optional<std::string> hash_in(const std::string& name, std::string_view bef
 Result<void> take_part(LoadedTask& loaded, const fs::path& folder, const std::string& name,
                        const std::string& expected) {
   const fs::path path = folder / name;
-  Result<std::string> content = read_file(path);
+  const auto plan_hash = hash_in(name, "plans/", ".json");
+  const auto image_hash = hash_in(name, "images/", ".fatbin");
+  if (!plan_hash && !image_hash && name != kProblemFile)
+    return changed(folder / kTaskFile, "it names the file '" + name + "', which no task has");
+  Result<std::string> content = read_carried_file(folder, name);
   if (!content.ok()) return content.error();
   if (sha256_hex(*content) != expected)
     return changed(path, "it was changed or cut short: its hash is not the one in task.json");
-  if (const auto hash = hash_in(name, "plans/", ".json")) {
+  if (plan_hash) {
     ASSIGN_OR_RETURN(const Json json, parse_json(*content, path.string()));
     ASSIGN_OR_RETURN(LaunchPlan plan, launch_plan_from_json(json));
-    if (launch_plan_hash(plan) != *hash)
+    if (launch_plan_hash(plan) != *plan_hash)
       return changed(path, "the plan in it is another one than its name says");
-    loaded.plans.emplace(*hash, std::move(plan));
-  } else if (const auto image = hash_in(name, "images/", ".fatbin")) {
-    loaded.images.emplace(*image, path);
-  } else if (name == kProblemFile) {
-    loaded.problem_module = path;
+    loaded.plans.emplace(*plan_hash, std::move(plan));
+  } else if (image_hash) {
+    loaded.images.emplace(*image_hash, path);
   } else {
-    return changed(folder / kTaskFile, "it names the file '" + name + "', which no task has");
+    loaded.problem_module = path;
   }
   return {};
 }
@@ -172,7 +175,7 @@ Result<void> write_task_folder(const EvaluationTask& task, const TaskFiles& file
 
 Result<LoadedTask> read_task_folder(const fs::path& folder) {
   const fs::path file = folder / kTaskFile;
-  ASSIGN_OR_RETURN(const std::string text, read_file(file));
+  ASSIGN_OR_RETURN(const std::string text, read_carried_file(folder, kTaskFile));
   ASSIGN_OR_RETURN(const SealedText sealed, take_apart(task_seal(), text, file.string()));
   RETURN_IF_ERROR(verify_seal(task_seal(), sealed, file.string()));
   ASSIGN_OR_RETURN(const Json body, parse_json(sealed.body, file.string()));
@@ -198,7 +201,7 @@ Result<void> write_result(const EvaluationTask& task, const TaskResult& result,
 
 Result<TaskResult> read_result(const LoadedTask& task, const fs::path& folder) {
   const fs::path file = folder / kResultFile;
-  ASSIGN_OR_RETURN(const std::string text, read_file(file));
+  ASSIGN_OR_RETURN(const std::string text, read_carried_file(folder, kResultFile));
   const Seal seal = result_seal(task.task);
   ASSIGN_OR_RETURN(const SealedText sealed, take_apart(seal, text, file.string()));
   const Result<void> genuine = verify_seal(seal, sealed, file.string());
@@ -219,6 +222,11 @@ Result<TaskResult> read_result(const LoadedTask& task, const fs::path& folder) {
     return Error{ErrorCode::corrupt, "read " + file.string(),
                  "it is foreign: the task of this id was another one when it ran",
                  "run the task again"};
+  if (const std::vector<std::string> mistakes = find_result_mistakes(task.task, result);
+      !mistakes.empty())
+    return Error{ErrorCode::corrupt, "read " + file.string(),
+                 fmt::format("it cannot stand: {}", fmt::join(mistakes, "; ")),
+                 "remove result.json and run the task again"};
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "execute/carried_file.h"
 #include "execute/sealed_text.h"
 #include "model/json_forms.h"
 
@@ -29,6 +30,9 @@ Result<TaskProgress> progress_from_json(const Json& json, const LoadedTask& task
   if (progress.so_far.task_hash != task.task_hash)
     return Error{ErrorCode::corrupt, "read the progress of task " + task.task.id,
                  "it is of another task", "remove progress.json: the task begins anew"};
+  if (const auto mistakes = find_sample_mistakes(task.task, progress.so_far); !mistakes.empty())
+    return Error{ErrorCode::corrupt, "read the progress of task " + task.task.id, mistakes.front(),
+                 "remove progress.json: the task begins anew"};
   return progress;
 }
 
@@ -43,8 +47,8 @@ Result<void> write_progress(const EvaluationTask& task, const SavedProgress& pro
 Result<std::optional<SavedProgress>> read_progress(const LoadedTask& task,
                                                    const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / kProgressFile;
-  if (!std::filesystem::exists(file)) return std::optional<SavedProgress>();
-  ASSIGN_OR_RETURN(const std::string text, read_file(file));
+  if (!is_carried(folder, kProgressFile)) return std::optional<SavedProgress>();
+  ASSIGN_OR_RETURN(const std::string text, read_carried_file(folder, kProgressFile));
   ASSIGN_OR_RETURN(const std::string body,
                    open_sealed(progress_seal(task.task), text, file.string()));
   ASSIGN_OR_RETURN(const Json json, parse_json(body, file.string()));

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/json_walk.h"
@@ -108,6 +109,10 @@ Json to_json(const DeviceCeilings& ceilings) {
   return write_value(ceilings);
 }
 
+static bool is_time(double ns) {
+  return std::isfinite(ns) && ns >= 0;
+}
+
 Result<std::optional<DeviceCeilings>> ceilings_from_json(const Json& device_description) {
   if (!device_description.is_object() || !device_description.contains("ceilings"))
     return std::optional<DeviceCeilings>();
@@ -123,7 +128,17 @@ Result<MeasuredProfile> measured_profile_from_json(const Json& json) {
   if (complete.is_object() && complete.contains("cases") && complete["cases"].is_array())
     for (Json& one : complete["cases"])
       if (one.is_object() && !one.contains("counters")) one["counters"] = Json::array();
-  return read_noun<MeasuredProfile>(complete, "a measured profile");
+  ASSIGN_OR_RETURN(MeasuredProfile profile,
+                   read_noun<MeasuredProfile>(complete, "a measured profile"));
+  for (const MeasuredCase& one : profile.cases) {
+    bool are_times = is_time(one.total_ns);
+    for (const MeasuredNode& node : one.nodes) are_times = are_times && is_time(node.median_ns);
+    if (!are_times)
+      return Error{ErrorCode::corrupt, "read a measured profile from JSON",
+                   "case " + one.case_name + " has a time that is negative or no number",
+                   "measure again: kbeam-worker --nodes"};
+  }
+  return profile;
 }
 
 }  // namespace kbeam

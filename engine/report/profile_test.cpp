@@ -179,6 +179,22 @@ TEST(Profile, a_worker_s_file_is_read_and_a_damaged_one_is_named) {
   EXPECT_THAT(measured_profile_from_json(damaged).error().text(), HasSubstr("cases[0].total_ns"));
 }
 
+TEST(Profile, measured_times_are_numbers_and_not_negative) {
+  const Json file = parse_json(R"({"device": "NVIDIA H200", "cases": [{"case": "n512",
+      "total_ns": 12.5, "nodes": [{"node": 0, "kernel": "panel", "median_ns": 0}]}]})",
+                               "a test")
+                        .value();
+  ASSERT_TRUE(measured_profile_from_json(file).ok());
+  for (const Json& time : {Json("nan"), Json("inf"), Json(-1), Json("-inf")}) {
+    Json of_node = file, of_case = file;
+    of_node["cases"][0]["nodes"][0]["median_ns"] = time;
+    of_case["cases"][0]["total_ns"] = time;
+    for (const Json& damaged : {of_node, of_case})
+      EXPECT_THAT(measured_profile_from_json(damaged).error().text(),
+                  HasSubstr("case n512 has a time that is negative or no number"));
+  }
+}
+
 TEST(Profile, its_json_has_every_fact_and_null_for_what_is_unknown) {
   const LaunchPlan plan = make_plan(264);
   const Json json = to_json(*profile_case(subject_of(plan)));

@@ -186,5 +186,30 @@ TEST(LaunchRecorder, WhatCannotShipIsRefused) {
   EXPECT_TRUE(refused.not_supported);
 }
 
+TEST(LaunchRecorder, SizesThatNoDeviceHasAreRefused) {
+  const auto error_of = [](void (*spoil)(kbeam_launch&)) {
+    static void (*spoils)(kbeam_launch&);
+    spoils = spoil;
+    return record([](const kbeam_cuda_host* host) {
+             kbeam_launch request{};
+             request.kernel = &kernels[0];
+             spoils(request);
+             host->launch(host->self, &request);
+           })
+        .error;
+  };
+  EXPECT_EQ(error_of([](kbeam_launch&) {}), "");
+  for (auto* const spoil : {+[](kbeam_launch& one) { one.grid[1] = -1; },
+                            +[](kbeam_launch& one) { one.block[0] = std::int64_t{1} << 32; },
+                            +[](kbeam_launch& one) { one.cluster[2] = -2; },
+                            +[](kbeam_launch& one) { one.dynamic_shared_bytes = -16; }})
+    EXPECT_THAT(error_of(spoil), HasSubstr("no device has"));
+  EXPECT_THAT(record([](const kbeam_cuda_host* host) {
+                host->scratch(host->self, std::int64_t{1} << 45, 0);
+                host->scratch(host->self, INT64_MAX - 100, 0);
+              }).error,
+              HasSubstr("beyond 64 TiB"));
+}
+
 }  // namespace
 }  // namespace kernelbeam::cuda

@@ -28,6 +28,24 @@ refused tasks/one "it is repeated: collected before, in kept/one.json"
 task void; "$CARRY" fake-result void void; refused void "it is void: the device failed its probe"
 task ours; "$CARRY" fake-result ours engine_failed; refused ours "failed on our side: the reference crashed"
 task other; "$CARRY" fake-result other other_candidate; refused other "it is foreign: of another candidate"
+task sealed
+"$CARRY" fake-result sealed negative_time; refused sealed "it cannot stand: case large has a time of -1 ns"
+"$CARRY" fake-result sealed fewer_references; refused sealed "27 times of the candidate, 26 of the reference"
+"$CARRY" fake-result sealed negative_noise; refused sealed "case large has the noise floor -1"
+
+# What is read lies in the folder itself.
+task linked; "$CARRY" fake-result linked; mv linked/result.json elsewhere.json
+ln -s ../elsewhere.json linked/result.json; refused linked "result.json is a symbolic link"
+ln -sf result.json linked/result.json; refused linked "result.json is a symbolic link"
+rm linked/result.json; mkfifo linked/result.json; refused linked "it is no regular file"
+rm linked/result.json; mkdir linked/result.json; refused linked "it is no regular file"
+rmdir linked/result.json; mv elsewhere.json linked/result.json
+mv linked/plans plans_elsewhere; ln -s ../plans_elsewhere linked/plans; refused linked "plans is a symbolic link"
+rm linked/plans; mv plans_elsewhere linked/plans
+mv linked/task.json aside.json; ln -s ../aside.json linked/task.json; refused linked "task.json is a symbolic link"
+rm linked/task.json; mv aside.json linked/task.json
+mkdir carried; ln -s ../linked carried/link; refused carried "refused carried/link: .*it is a symbolic link"
+expect 0 "$KBEAM" collect linked --to kept
 
 task changed; "$CARRY" fake-result changed; cp changed/result.json genuine.json
 size=$(stat -c %s genuine.json)

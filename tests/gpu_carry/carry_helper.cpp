@@ -62,6 +62,13 @@ Result<void> fake_result(const fs::path& folder, const std::string& how) {
     result.evaluation.reason = "the reference crashed";
   }
   if (how == "other_candidate") result.evaluation.candidate_id = "somebody else";
+  // Sealed with the right key, and still nothing that a worker says.
+  if (!result.evaluation.measurements.empty()) {
+    Measurement& measurement = result.evaluation.measurements.front();
+    if (how == "negative_time") measurement.samples.candidate_ns[3] = -1;
+    if (how == "fewer_references") measurement.samples.reference_ns.pop_back();
+    if (how == "negative_noise") measurement.noise_floor = -1;
+  }
   return write_result(task.task, result, folder);
 }
 

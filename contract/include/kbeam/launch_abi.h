@@ -6,7 +6,7 @@
 #include <kbeam/plan_abi.h>
 #include <stdint.h>
 
-#define KBEAM_CUDA_ABI 1
+#define KBEAM_CUDA_ABI 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,11 +43,11 @@ struct kbeam_after {
 };
 
 struct kbeam_launch {
-  const void* kernel;   // the host address of a __global__ function of this object
-  uint32_t grid[3];     // thread blocks
-  uint32_t block[3];    // threads
-  uint32_t cluster[3];  // thread blocks; 0: not given at launch
-  uint32_t dynamic_shared_bytes;
+  const void* kernel;  // the host address of a __global__ function of this object
+  int64_t grid[3];     // thread blocks
+  int64_t block[3];    // threads
+  int64_t cluster[3];  // thread blocks; 0: not given at launch
+  int64_t dynamic_shared_bytes;
   int32_t cooperative;       // grid-wide synchronisation is used
   int32_t overlap_previous;  // programmatic dependent launch: waits for one node, a kernel
   int32_t

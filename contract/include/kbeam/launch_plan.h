@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cuda.h>  // CUtensorMap and its enumerations; nothing of the driver is called
+#include <kbeam/byte_counts.h>
 #include <kbeam/launch_abi.h>
 
 #include <array>
@@ -25,7 +26,7 @@ template <typename T>
 struct DevicePointer {
   kbeam_pointer place{};
   DevicePointer operator+(std::int64_t elements) const {
-    return {{place.buffer, place.offset_bytes + elements * static_cast<std::int64_t>(sizeof(T))}};
+    return {{place.buffer, detail::moved_by(place.offset_bytes, detail::bytes_of<T>(elements))}};
   }
   template <typename U>
   DevicePointer<U> as() const {
@@ -57,19 +58,25 @@ struct Node {
   std::int32_t id = -1;
 };
 
+// As the plan says it; whoever records the launch refuses what no launch can have.
 struct Extent {
-  std::uint32_t x = 1;
-  std::uint32_t y = 1;
-  std::uint32_t z = 1;
+  std::int64_t x = 1;
+  std::int64_t y = 1;
+  std::int64_t z = 1;
   constexpr Extent() = default;
   template <std::integral X>
   constexpr Extent(X x_value)  // NOLINT(google-explicit-constructor): .grid = 132 reads well
-      : x(static_cast<std::uint32_t>(x_value)) {}
+      : x(held(x_value)) {}
   template <std::integral X, std::integral Y, std::integral Z = int>
   constexpr Extent(X x_value, Y y_value, Z z_value = 1)
-      : x(static_cast<std::uint32_t>(x_value)),
-        y(static_cast<std::uint32_t>(y_value)),
-        z(static_cast<std::uint32_t>(z_value)) {}
+      : x(held(x_value)), y(held(y_value)), z(held(z_value)) {}
+
+ private:
+  template <std::integral Value>
+  static constexpr std::int64_t held(Value value) {
+    return std::in_range<std::int64_t>(value) ? static_cast<std::int64_t>(value)
+                                              : detail::kMostBytes;
+  }
 };
 
 // What a node waits for. Left out, it is the node recorded before it.
@@ -256,13 +263,13 @@ class Plan {
   // Memory for one call, 256-byte aligned. Its content at the start of a call is undefined.
   template <typename T>
   DevicePointer<T> scratch(std::int64_t count) {
-    return {{host_->scratch(host_->self, count * static_cast<std::int64_t>(sizeof(T)), 0), 0}};
+    return {{host_->scratch(host_->self, detail::bytes_of<T>(count), 0), 0}};
   }
   // The same, all bytes zero at the start of every call. The clearing is part of the call and of
   // its time.
   template <typename T>
   DevicePointer<T> zeroed_scratch(std::int64_t count) {
-    return {{host_->scratch(host_->self, count * static_cast<std::int64_t>(sizeof(T)), 1), 0}};
+    return {{host_->scratch(host_->self, detail::bytes_of<T>(count), 1), 0}};
   }
   // Constant data that the plan computed: read-only for the kernels, the same in every call.
   template <typename T>
@@ -281,7 +288,7 @@ class Plan {
     for (std::size_t i = 0; i < tile.dims.size() && i < 5; ++i) {
       request.dim[i] = tile.dims[i];
       if (i > 0 && i - 1 < tile.strides.size())
-        request.stride_bytes[i] = tile.strides[i - 1] * sizeof(T);
+        request.stride_bytes[i] = detail::stride_bytes<T>(tile.strides[i - 1]);
       if (i < tile.box.size()) request.box[i] = tile.box[i];
       request.element_stride[i] = 1;
     }
@@ -309,14 +316,13 @@ class Plan {
   }
   template <typename T>
   Node fill(DevicePointer<T> to, std::int64_t count, std::uint8_t byte, const After& after = {}) {
-    return {host_->fill(host_->self, to.place, count * static_cast<std::int64_t>(sizeof(T)), byte,
-                        after.abi())};
+    return {host_->fill(host_->self, to.place, detail::bytes_of<T>(count), byte, after.abi())};
   }
   template <typename T>
   Node copy(DevicePointer<T> to, std::type_identity_t<DevicePointer<const T>> from,
             std::int64_t count, const After& after = {}) {
-    return {host_->copy(host_->self, to.place, from.place,
-                        count * static_cast<std::int64_t>(sizeof(T)), after.abi())};
+    return {
+        host_->copy(host_->self, to.place, from.place, detail::bytes_of<T>(count), after.abi())};
   }
   Node gemm(const Gemm& gemm) {
     const kbeam_gemm request{
@@ -383,7 +389,7 @@ class Plan {
                                {shape.grid.x, shape.grid.y, shape.grid.z},
                                {shape.block.x, shape.block.y, shape.block.z},
                                {shape.cluster.x, shape.cluster.y, shape.cluster.z},
-                               static_cast<std::uint32_t>(shape.shared_bytes),
+                               shape.shared_bytes,
                                shape.cooperative,
                                shape.overlap_previous,
                                shape.shared_carveout_percent,

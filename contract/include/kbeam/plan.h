@@ -2,6 +2,7 @@
 // The plan function runs once a shape and sees no data; only the recorded steps run in a call.
 #pragma once
 
+#include <kbeam/byte_counts.h>
 #include <kbeam/plan_abi.h>
 
 #include <array>
@@ -168,12 +169,12 @@ class Plan {
 
   template <typename T>
   Scratch<T> scratch(std::int64_t count) {
-    return {host_->scratch(host_->self, count * static_cast<std::int64_t>(sizeof(T)), 1)};
+    return {host_->scratch(host_->self, detail::bytes_of<T>(count), 1)};
   }
   // Copies are 128 bytes apart at least, so that workers do not share cache lines.
   template <typename T>
   WorkerScratch<T> worker_scratch(std::int64_t count) {
-    const std::int64_t stride = (count * static_cast<std::int64_t>(sizeof(T)) + 127) / 128 * 128;
+    const std::int64_t stride = detail::rounded_up(detail::bytes_of<T>(count), 128);
     return {host_->scratch(host_->self, stride, host_->workers), stride};
   }
 

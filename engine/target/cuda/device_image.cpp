@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <span>
 
 #include "base/defence.h"
 
@@ -192,13 +193,39 @@ void read_resources(const Elf& elf, const std::vector<Symbol>& symbols, DeviceIm
   }
 }
 
-// Constant tables that nvcc itself links for sin, cos and tan. A candidate may take one of these
-// names for memory of its own; the seat's reload before every call empties it.
-bool is_compiler_table(const Symbol& symbol) {
-  constexpr std::pair<std::string_view, std::uint64_t> kTables[] = {
-      {"__cudart_i2opi_d", 144}, {"__cudart_i2opi_f", 24}, {"__cudart_sin_cos_coeffs", 128}};
-  return std::ranges::any_of(kTables, [&symbol](const auto& table) {
-    return symbol.name == table.first && symbol.entry.st_size == table.second;
+// The binary digits of 2/pi in words of 64 bits, the last word first: what nvcc reduces arguments
+// of sin, cos and tan by.
+constexpr std::uint64_t kDigitsOfTwoOverPi[] = {
+    0x6bfb5fb11f8d5d08, 0x3d0739f78a5292ea, 0x7527bac7ebe5f17b, 0x4f463f669e5fea2d,
+    0x6d367ecf27cb09b7, 0xef2f118b5a0a6d1f, 0x1ff897ffde05980f, 0x9c845f8bbdf9283b,
+    0x3991d639835339f4, 0xe99c7026b45f7e41, 0xe88235f52ebb4484, 0xfe1deb1cb129a73e,
+    0x06492eea09d1921c, 0xb7246e3a424dd2e0, 0xfe5163abdebbc561, 0xdb6295993c439041,
+    0xfc2757d1f534ddc0, 0xa2f9836e4e441529};
+// Polynomials of sin and of cos, as its double functions hold them.
+constexpr std::uint64_t kSinCosCoefficients[] = {
+    0xbe5ae5f12cb0d246, 0x3ec71de369ace392, 0xbf2a01a019db62a1, 0x3f81111111110818,
+    0xbfc5555555555554, 0x0000000000000000, 0x0000000000000000, 0xbda8ff8320fd8164,
+    0x3e21eea7c1ef8528, 0xbe927e4f8e06e6d9, 0x3efa01a019ddbce9, 0xbf56c16c16c15d47,
+    0x3fa5555555555551, 0xbfe0000000000000, 0x3ff0000000000000, 0x0000000000000000};
+
+std::string_view bytes_of(std::span<const std::uint64_t> words) {
+  return {reinterpret_cast<const char*>(words.data()), words.size_bytes()};
+}
+
+// Constant tables that nvcc itself links for sin, cos and tan, by name and content: a variable of
+// the candidate that takes such a name is one of the candidate's. One with the right content can
+// still be written, as scratch can; the seat's reload before every call brings the content back.
+bool is_compiler_table(const Elf& elf, const Symbol& symbol) {
+  const std::string_view digits = bytes_of(kDigitsOfTwoOverPi);
+  constexpr std::size_t kFloatTableBytes = 24;
+  const std::pair<std::string_view, std::string_view> kTables[] = {
+      {"__cudart_i2opi_d", digits},
+      {"__cudart_i2opi_f", digits.substr(digits.size() - kFloatTableBytes)},
+      {"__cudart_sin_cos_coeffs", bytes_of(kSinCosCoefficients)}};
+  const std::string_view section = elf.sections[symbol.entry.st_shndx].content;
+  return std::ranges::any_of(kTables, [&](const auto& table) {
+    return symbol.name == table.first && symbol.entry.st_size == table.second.size() &&
+           piece(section, symbol.entry.st_value, symbol.entry.st_size) == table.second;
   });
 }
 
@@ -234,7 +261,7 @@ std::string read_cubin(std::string_view cubin, DeviceImage& image) {
     const std::string_view section = elf->sections[symbol.entry.st_shndx].name;
     if (ELF64_ST_TYPE(symbol.entry.st_info) != STT_OBJECT || !section.starts_with(".nv.global"))
       continue;
-    if (is_compiler_table(symbol))
+    if (is_compiler_table(*elf, symbol))
       table_bytes += symbol.entry.st_size;
     else
       image.writable_variables.emplace_back(symbol.name);

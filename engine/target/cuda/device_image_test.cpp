@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
 #include "base/files.h"
 #include "target/cuda/planner_fixture.h"
 
@@ -12,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 std::string module_bytes(const std::string& name) {
   const auto bytes = read_file(test_module(name));
@@ -55,6 +61,52 @@ TEST(DeviceImage, FindsVariablesThatWouldOutliveACall) {
   ASSERT_EQ(reading.refusal, "");
   ASSERT_EQ(reading.image.writable_variables.size(), 1U);
   EXPECT_THAT(reading.image.writable_variables[0], HasSubstr("calls"));
+}
+
+TEST(DeviceImage, TheCompilersOwnTablesAreNoVariables) {
+  const ImageReading reading =
+      read_device_image(find_fat_binary(module_bytes("compiler_tables")).bytes);
+  ASSERT_EQ(reading.refusal, "");
+  EXPECT_THAT(reading.image.writable_variables, ElementsAre());
+}
+
+TEST(DeviceImage, AVariableWithTheNameOfACompilersTableIsAVariable) {
+  const ImageReading reading = read_device_image(find_fat_binary(module_bytes("own_tables")).bytes);
+  ASSERT_EQ(reading.refusal, "");
+  EXPECT_THAT(
+      reading.image.writable_variables,
+      UnorderedElementsAre("__cudart_i2opi_d", "__cudart_i2opi_f", "__cudart_sin_cos_coeffs"));
+}
+
+// The real names and sizes with other content, wherever it differs.
+TEST(DeviceImage, ATableWithAnotherByteIsAVariable) {
+  const std::string image = find_fat_binary(module_bytes("compiler_tables")).bytes;
+  const std::map<std::string, std::pair<std::string, std::size_t>> tables{
+      {"__cudart_i2opi_d", {"\x08\x5d\x8d\x1f\xb1\x5f\xfb\x6b", 144}},
+      {"__cudart_i2opi_f", {"\x41\x90\x43\x3c\x99\x95\x62\xdb", 24}},
+      {"__cudart_sin_cos_coeffs", {"\x46\xd2\xb0\x2c\xf1\xe5\x5a\xbe", 128}}};
+  for (const auto& [name, table] : tables) {
+    const auto& [beginning, bytes] = table;
+    // The digits of the short table also end the long one: the last place is the table's own, or
+    // the first where it is the only one.
+    std::vector<std::size_t> places;
+    for (std::size_t at = image.find(beginning); at != std::string::npos;
+         at = image.find(beginning, at + 1))
+      places.push_back(at);
+    ASSERT_FALSE(places.empty()) << name;
+    for (std::size_t byte = 0; byte < bytes; ++byte) {
+      std::size_t noticed = 0;
+      for (const std::size_t at : places) {
+        if (at + byte >= image.size()) continue;
+        std::string changed = image;
+        changed[at + byte] = static_cast<char>(changed[at + byte] ^ 1);
+        const ImageReading reading = read_device_image(changed);
+        noticed +=
+            static_cast<std::size_t>(std::ranges::count(reading.image.writable_variables, name));
+      }
+      EXPECT_GE(noticed, 1U) << name << " byte " << byte;
+    }
+  }
 }
 
 // Every cut and every changed byte of the headers is refused or read; nothing else happens. The

@@ -19,6 +19,7 @@ constexpr std::size_t kMostConditions = 256;
 constexpr std::size_t kMostFigures = 64;
 constexpr std::size_t kMostNotes = 64;
 constexpr std::size_t kLongestNote = 1000;
+constexpr std::size_t kLongestName = 100;
 constexpr std::uint32_t kMostGridX = 0x7fffffff;
 constexpr std::uint32_t kMostGridYZ = 65535;
 constexpr std::uint32_t kMostBlockZ = 64;
@@ -120,6 +121,11 @@ class Inspection {
 
   void check_own_buffer(const PlanBuffer& buffer, std::int64_t& scratch, std::int64_t& tables) {
     constexpr std::int64_t kMostBytes = 1LL << 45;  // keeps the sums below from overflowing
+    // The recorder makes these names; only a forged plan has others.
+    if (buffer.name.size() > kLongestName || !std::ranges::all_of(buffer.name, [](char letter) {
+          return letter >= ' ' && letter <= '~';
+        }))
+      return say("a buffer of the plan's own has no name that can be read");
     if (buffer.bytes < 1 || buffer.bytes > kMostBytes)
       return say("{} has {} bytes", buffer.name, buffer.bytes);
     switch (buffer.kind) {

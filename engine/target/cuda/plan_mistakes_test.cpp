@@ -74,6 +74,16 @@ TEST_F(PlanMistakesTest, OwnBuffersKeepTheirLimits) {
   expect("scratch 2 has -1 bytes");
 }
 
+TEST_F(PlanMistakesTest, NamesOfOwnBuffersCanBeRead) {
+  for (const std::string& name :
+       {std::string("\x1b[2J"), std::string("\xc2\x9b"), std::string("a\nb"), std::string(101, 'x'),
+        std::string("\0", 1)}) {
+    plan_.buffers = given_buffers(PlanEntry::candidate, tensors_);
+    plan_.buffers.push_back({BufferKind::scratch, name, 256, {}});
+    expect("no name that can be read");
+  }
+}
+
 TEST_F(PlanMistakesTest, PlacesAreInsideTheirBuffers) {
   for (const BufferPlace& place : {BufferPlace{7, 0}, BufferPlace{-1, 0}, BufferPlace{1, -4},
                                    BufferPlace{1, 1025}, BufferPlace{1, INT64_MAX}}) {

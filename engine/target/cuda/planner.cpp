@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "base/files.h"
 #include "base/foreign_json.h"
 #include "base/hash.h"
+#include "base/shown_text.h"
 #include "target/cuda/planner_process.h"
 
 namespace kbeam {
@@ -39,11 +41,8 @@ struct Module {
   DeviceImage image;
 };
 
-Planned refused(Verdict verdict, std::string sentence) {
-  if (sentence.size() > kLongestSentence) sentence = sentence.substr(0, kLongestSentence) + "...";
-  for (char& letter : sentence)
-    if (static_cast<unsigned char>(letter) < ' ' || letter == '\x7f') letter = ' ';
-  return {.verdict = verdict, .sentence = std::move(sentence)};
+Planned refused(Verdict verdict, const std::string& sentence) {
+  return {.verdict = verdict, .sentence = shown_line(sentence, kLongestSentence)};
 }
 
 Json form(const TensorShape& tensor) {
@@ -319,6 +318,10 @@ class ModulePlanner {
   Planned accept(const Module& module, const PlanRequest& request, const Json& json) {
     Result<LaunchPlan> plan = launch_plan_from_json(json);
     if (!plan.ok()) return refused(Verdict::bad_plan, "its plan: " + plan.error().happened);
+    std::map<std::string, std::string> notes;
+    for (const auto& [key, value] : plan->notes)
+      notes[shown_line(key, kLongestSentence)] = shown_line(value, kLongestSentence);
+    plan->notes = std::move(notes);
     bool launches = false;
     for (PlanNode& node : plan->nodes)
       if (node.kind == NodeKind::kernel) {

@@ -24,7 +24,7 @@ PlanRequest deed_request(PlannerDeed deed, const std::string& module = "planner_
 
 Planned plan_deed(PlannerDeed deed, const std::string& module = "planner_deeds") {
   PlannerOptions options = test_planner_options();
-  if (deed == PlannerDeed::hangs) options.timeout_s = 0.2;
+  if (deed == PlannerDeed::hangs || deed == PlannerDeed::floods_its_output) options.timeout_s = 0.2;
   options.memory_bytes = 1LL << 30;
   const auto answers = make_launch_plans(options, {deed_request(deed, module)});
   if (!answers.ok()) return {.sentence = answers.error().text()};
@@ -77,6 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expectation{D::writes_garbage, V::bad_plan, "wrote into the planner's reply"},
         Expectation{D::forges_an_answer_more, V::bad_plan, "wrote into the planner's reply"},
         Expectation{D::prints, V::accepted, ""},
+        Expectation{D::floods_its_output, V::timed_out, "did not end within 0.2 s"},
         Expectation{D::registers_a_fake_kernel, V::bad_plan,
                     "node 0 (fake()) launches a kernel that is not in the device image"},
         Expectation{D::launches_from_the_host, V::bad_plan, "launches a kernel from the host"},
@@ -102,6 +103,14 @@ TEST(PlannerAttackTest, SeesNeitherFilesNorEnvironment) {
   ASSERT_TRUE(environment.plan.has_value()) << environment.sentence;
   EXPECT_EQ(environment.plan->notes.at("environment"), "0");
   EXPECT_FALSE(std::filesystem::exists("/tmp/kbeam-planner-was-here"));
+}
+
+TEST(PlannerAttackTest, NotesHoldNothingThatATerminalObeys) {
+  const Planned planned = plan_deed(PlannerDeed::passes_bytes_that_are_no_text);
+  ASSERT_TRUE(planned.plan.has_value()) << planned.sentence;
+  const std::string& note = planned.plan->notes.at("bytes");
+  EXPECT_THAT(note, HasSubstr("[2J"));
+  EXPECT_EQ(note.find_first_of("\x01\x1b\x9b"), std::string::npos) << note;
 }
 
 TEST(PlannerAttackTest, AForgedReplyIsAPlanLikeAnyOther) {

@@ -225,5 +225,32 @@ INSTANTIATE_TEST_SUITE_P(
         Expectation{M::multiplies_beyond_a_buffer, "matrix C of 1152 bytes from byte 0 of y"},
         Expectation{M::no_such_carveout, "prefers 120 % of shared memory"}));
 
+INSTANTIATE_TEST_SUITE_P(
+    Counts, WrongPlan,
+    ::testing::Values(
+        Expectation{M::scratch_beyond_64_bits, "asks for 2^63 or more bytes of scratch after 0"},
+        Expectation{M::scratch_wraps_to_few_bytes, "asks for 2^63 or more bytes of scratch"},
+        Expectation{M::zeroed_scratch_beyond_64_bits, "asks for 2^63 or more bytes of scratch"},
+        Expectation{M::scratch_of_negative_count, "asks for -12 more bytes of scratch"},
+        Expectation{M::scratch_of_very_negative_count, "asks for -9223372036854775808 more"},
+        Expectation{M::fill_wraps_to_few_bytes, "target of 9223372036854775807 bytes from byte 0"},
+        Expectation{M::copy_wraps_to_few_bytes, "target of 9223372036854775807 bytes from byte 0"},
+        Expectation{M::fill_of_negative_count, "moves -8 bytes"},
+        Expectation{M::pointer_wraps_into_its_buffer,
+                    "argument 0 at byte 9223372036854775807 of y, which has 1024 bytes"},
+        Expectation{M::pointer_comes_back_from_beyond,
+                    "argument 0 at byte 9223372036854775807 of y, which has 1024 bytes"},
+        Expectation{M::stride_wraps_to_few_bytes, "every 18446744073709551615 bytes"},
+        Expectation{M::negative_grid, "node 1 has a grid of 4 x -1 x 1 blocks; x is 1 to"},
+        Expectation{M::negative_block, "node 1 has blocks of -32 x 1 x 1 threads; they have"},
+        Expectation{M::negative_cluster, "node 1 has clusters of -2 x 1 x 1 blocks"},
+        Expectation{M::grid_wraps_to_few_blocks, "a grid of 4294967297 x 1 x 1 blocks"},
+        Expectation{M::block_wraps_to_few_threads, "blocks of 4294967328 x 1 x 1 threads"},
+        Expectation{M::cluster_wraps_to_few_blocks, "clusters of 2 x 4294967297 x 1 blocks"},
+        Expectation{M::grid_of_all_64_bits, "a grid of 9223372036854775807 x 1 x 1 blocks"},
+        Expectation{M::negative_shared_memory, "node 1 asks for -16 bytes of shared memory"},
+        Expectation{M::shared_memory_wraps_to_none,
+                    "node 1 asks for 4294967296 bytes of shared memory"}));
+
 }  // namespace
 }  // namespace kbeam

@@ -61,7 +61,7 @@ struct SeatCallRequest {
 
 struct SeatCall {
   double event_ns = 0;  // graph replay between two events
-  double host_ns = 0;   // launch to drain on the host's clock: never less than the events' story
+  double host_ns = 0;   // launch to drain on the host's clock: the events' story and what they miss
   CheckReport report;   // verdict, figures
   std::string output_hash;  // plain memory only
   std::string note;         // what of the call was not as usual; for the measurement's notes

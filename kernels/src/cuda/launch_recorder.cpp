@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace kernelbeam::cuda {
 namespace {
 
 constexpr std::int64_t kAlignment = 256;
-constexpr std::size_t kArgumentAlignment = 64;  // what a CUtensorMap wants
+constexpr std::int64_t kMost32 = std::numeric_limits<std::uint32_t>::max();
+constexpr std::int64_t kMostScratch = std::int64_t{1} << 46;  // 64 TiB, as for a CPU plan
+constexpr std::size_t kArgumentAlignment = 64;                // what a CUtensorMap wants
 
 std::int64_t aligned(std::int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -132,18 +135,28 @@ class Recorder {
 
   std::int32_t scratch(std::int64_t bytes, bool zeroed) {
     if (bytes < 0) return refuse("asks for scratch of a negative size");
+    if (bytes > kMostScratch - scratch_bytes_) return refuse("asks for scratch beyond 64 TiB");
+    scratch_bytes_ += aligned(bytes);
     plan_.buffers.push_back({bytes, 0});
     is_zeroed_.resize(plan_.buffers.size());
     is_zeroed_.back() = zeroed;
     return static_cast<std::int32_t>(plan_.buffers.size() - 1);
   }
 
+  static bool hold(const std::int64_t (&given)[3], std::uint32_t (&held)[3]) {
+    if (std::any_of(given, given + 3, [](std::int64_t one) { return one < 0 || one > kMost32; }))
+      return false;
+    std::copy_n(given, 3, held);
+    return true;
+  }
+
   std::int32_t launch(const kbeam_launch& launch) {
     PlanNode node{.kind = PlanNode::Kind::kernel, .kernel = launch.kernel};
-    std::copy_n(launch.grid, 3, node.grid);
-    std::copy_n(launch.block, 3, node.block);
-    std::copy_n(launch.cluster, 3, node.cluster);
-    node.shared_bytes = launch.dynamic_shared_bytes;
+    if (!hold(launch.grid, node.grid) || !hold(launch.block, node.block) ||
+        !hold(launch.cluster, node.cluster) || launch.dynamic_shared_bytes < 0 ||
+        launch.dynamic_shared_bytes > kMost32)
+      return refuse("has a launch of a size that no device has");
+    node.shared_bytes = static_cast<decltype(node.shared_bytes)>(launch.dynamic_shared_bytes);
     node.cooperative = launch.cooperative != 0;
     node.overlap_previous = launch.overlap_previous != 0;
     node.shared_carveout_percent = launch.shared_carveout_percent;
@@ -252,6 +265,7 @@ class Recorder {
   const PlanDevice& device_;
   RecordedPlan plan_;
   std::vector<bool> is_zeroed_;
+  std::int64_t scratch_bytes_ = 0;
 };
 
 }  // namespace

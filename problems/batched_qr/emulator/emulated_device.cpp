@@ -469,12 +469,13 @@ void end_cluster(const LaunchShape& shape) {
 }  // namespace
 
 void run_emulated_grid(const LaunchShape& shape, const std::function<void()>& thread) {
-  blockDim = {shape.block.x, shape.block.y, shape.block.z};
-  gridDim = {shape.grid.x, shape.grid.y, shape.grid.z};
-  const unsigned ranks = std::max(1u, shape.cluster.x);
+  const auto blocks = [](std::int64_t count) { return static_cast<unsigned>(count); };
+  blockDim = {blocks(shape.block.x), blocks(shape.block.y), blocks(shape.block.z)};
+  gridDim = {blocks(shape.grid.x), blocks(shape.grid.y), blocks(shape.grid.z)};
+  const unsigned ranks = std::max(1u, blocks(shape.cluster.x));
   if (gridDim.x % ranks != 0 || shape.cluster.y > 1 || shape.cluster.z > 1)
     throw std::logic_error("clusters of this shape are not emulated");
-  g_cluster.threads = shape.block.x * shape.block.y * shape.block.z;
+  g_cluster.threads = blockDim.x * blockDim.y * blockDim.z;
   g_cluster.shared_bytes = static_cast<std::size_t>(shape.shared_bytes);
   g_cluster.body = &thread;
   if (g_cluster.fibers.size() < ranks * g_cluster.threads)

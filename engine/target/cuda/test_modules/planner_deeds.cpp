@@ -132,6 +132,12 @@ void do_deed(const kbeam_cuda_host* host, PlannerDeed deed) {
       std::fprintf(stderr, "hello\n");
       std::fflush(stdout);
       return;
+    case PlannerDeed::floods_its_output: {
+      const std::string text(1 << 20, 'x');
+      for (;;)
+        for (int descriptor = 1; descriptor < 64; ++descriptor)
+          if (write(descriptor, text.data(), text.size()) < 0) continue;
+    }
     case PlannerDeed::registers_a_fake_kernel: {
       static char fake;
       __cudaRegisterFunction(nullptr, &fake, nullptr, "_Z4fakev", 0, nullptr, nullptr, nullptr,
@@ -166,7 +172,9 @@ void do_deed(const kbeam_cuda_host* host, PlannerDeed deed) {
       host->scratch(host->self, 20LL << 30, 1);
       return;
     case PlannerDeed::passes_bytes_that_are_no_text:
-      host->note(host->self, "bytes", "\xff\xfe\x01");
+      host->note(host->self, "bytes",
+                 "\xff\xfe\x01\x1b[2J\xc2\x9b"
+                 "0m");
       return;
     case PlannerDeed::leaves_a_body_open:
       host->begin_if(host->self, host->condition(host->self, 0), 0, kNext);

@@ -27,6 +27,7 @@ enum class PlannerDeed {
   forges_a_plan_and_exits,
   forges_an_answer_more,
   prints,
+  floods_its_output,
   registers_a_fake_kernel,
   launches_from_the_host,
   jumps_into_a_dead_frame,

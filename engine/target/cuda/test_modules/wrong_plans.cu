@@ -55,6 +55,81 @@ void multiply_wrongly(kbeam::Plan& plan, kbeam::DeviceTensor<const float> x,
   plan.gemm(gemm);
 }
 
+constexpr std::int64_t kWraps = std::int64_t{1} << 62;  // times 4 bytes is 0 in 64 bits
+constexpr std::int64_t kWraps32 = std::int64_t{1} << 32;
+
+// Counts and sizes whose products or conversions would look small and honest if they wrapped.
+void count_wrongly(kbeam::Plan& plan, kbeam::DeviceTensor<const float> x,
+                   kbeam::DeviceTensor<float> y, PlanMistake mistake) {
+  switch (mistake) {
+    case PlanMistake::scratch_beyond_64_bits:
+      plan.launch(touch, {}, plan.scratch<float>(kWraps), 1);
+      return;
+    case PlanMistake::scratch_wraps_to_few_bytes:
+      plan.launch(touch, {}, plan.scratch<float>(kWraps + 1), 1);
+      return;
+    case PlanMistake::zeroed_scratch_beyond_64_bits:
+      plan.launch(touch, {}, plan.zeroed_scratch<float>(kWraps), 1);
+      return;
+    case PlanMistake::scratch_of_negative_count:
+      plan.launch(touch, {}, plan.scratch<float>(-3), 1);
+      return;
+    case PlanMistake::scratch_of_very_negative_count:
+      plan.launch(touch, {}, plan.zeroed_scratch<float>(1 - kWraps), 1);
+      return;
+    case PlanMistake::fill_wraps_to_few_bytes:
+      plan.fill(y, kWraps + 1, 0);
+      return;
+    case PlanMistake::copy_wraps_to_few_bytes:
+      plan.copy(y, x, kWraps + 1);
+      return;
+    case PlanMistake::fill_of_negative_count:
+      plan.fill(y, -2, 0);
+      return;
+    case PlanMistake::pointer_wraps_into_its_buffer:
+      plan.launch(touch, {}, y + kWraps, 1);
+      return;
+    case PlanMistake::pointer_comes_back_from_beyond:
+      plan.launch(touch, {}, y + kWraps + (1 - kWraps / 2), 1);
+      return;
+    case PlanMistake::stride_wraps_to_few_bytes: {
+      kbeam::TensorTile<float> tile{.base = y, .dims = {64, 4}, .box = {16, 4}};
+      tile.strides = {static_cast<std::uint64_t>(kWraps) + 64};
+      plan.launch(tiled, {.grid = 1, .block = 32}, plan.tensor_map(tile), y);
+      return;
+    }
+    case PlanMistake::negative_grid:
+      plan.launch(touch, {.grid = {4, -1}, .block = 32}, y, 1);
+      return;
+    case PlanMistake::negative_block:
+      plan.launch(touch, {.grid = 1, .block = -32}, y, 1);
+      return;
+    case PlanMistake::negative_cluster:
+      plan.launch(touch, {.grid = 4, .block = 32, .cluster = -2}, y, 1);
+      return;
+    case PlanMistake::grid_wraps_to_few_blocks:
+      plan.launch(touch, {.grid = kWraps32 + 1, .block = 32}, y, 1);
+      return;
+    case PlanMistake::block_wraps_to_few_threads:
+      plan.launch(touch, {.grid = 1, .block = {kWraps32 + 32, 1}}, y, 1);
+      return;
+    case PlanMistake::cluster_wraps_to_few_blocks:
+      plan.launch(touch, {.grid = 4, .block = 32, .cluster = {2, kWraps32 + 1}}, y, 1);
+      return;
+    case PlanMistake::grid_of_all_64_bits:
+      plan.launch(touch, {.grid = ~std::uint64_t{0}, .block = 32}, y, 1);
+      return;
+    case PlanMistake::negative_shared_memory:
+      plan.launch(touch, {.grid = 1, .block = 32, .shared_bytes = -16}, y, 1);
+      return;
+    case PlanMistake::shared_memory_wraps_to_none:
+      plan.launch(touch, {.grid = 1, .block = 32, .shared_bytes = kWraps32}, y, 1);
+      return;
+    default:
+      return;
+  }
+}
+
 void launch_wrongly(kbeam::Plan& plan, kbeam::DeviceTensor<float> y, PlanMistake mistake) {
   switch (mistake) {
     case PlanMistake::no_blocks:
@@ -162,6 +237,7 @@ KBEAM_PLAN(plan, args) {
     case PlanMistake::tensor_map_beyond_a_buffer:
       return map_wrongly(plan, y, mistake);
     default:
-      return launch_wrongly(plan, y, mistake);
+      launch_wrongly(plan, y, mistake);
+      return count_wrongly(plan, x, y, mistake);
   }
 }
