@@ -28,6 +28,7 @@ using LaneBits = kbeam::Vector<std::int32_t, kLanes>;
 
 constexpr int kTile = kLanes * kLanes;
 constexpr int kChunk = 128;  // rows of one partial sum of V'A: longer ones leave L1 and lose digits
+constexpr int kMatrices = 2;  // small matrices whose strips are factored side by side
 // Columns are used as they are while their sums of squares are in the first range, and a reflector
 // is made without rescaling while that of its column's tail is in the second: then no product over-
 // or underflows to any effect.
@@ -284,17 +285,25 @@ void block_dots(const float* v, const float* x, std::int64_t stride, int rows, f
 }
 
 // W <- T'W without T, for V = X diag(factor): w_l = tau_l (factor_l w_l - sum over k < l of
-// (v_k'v_l) w_k), and what multiplies X is factor_l w_l again.
+// (v_k'v_l) w_k), and what multiplies X is factor_l w_l again. The strips go side by side, because
+// each of them waits for every w_l.
+template <int kCount>
 void solve(const float* gram, const float* tau, const float* factor, float* w, int count) {
-  Lane value[kLanes];
+  Lane value[kLanes][kCount];
 #pragma GCC unroll 16
-  for (int l = 0; l < kLanes; ++l) value[l] = get(w + l * kLanes) * factor[l];
+  for (int l = 0; l < kLanes; ++l)
+#pragma GCC unroll 4
+    for (int s = 0; s < kCount; ++s) value[l][s] = get(w + (s * kLanes + l) * kLanes) * factor[l];
 #pragma GCC unroll 16
   for (int l = 0; l < kLanes; ++l) {
-    value[l] = l < count ? value[l] * tau[l] : Lane{};
+#pragma GCC unroll 4
+    for (int s = 0; s < kCount; ++s) value[l][s] = l < count ? value[l][s] * tau[l] : Lane{};
 #pragma GCC unroll 16
-    for (int t = l + 1; t < kLanes; ++t) value[t] -= gram[t * kLanes + l] * value[l];
-    store(w + l * kLanes, value[l] * factor[l]);
+    for (int t = l + 1; t < kLanes; ++t)
+#pragma GCC unroll 4
+      for (int s = 0; s < kCount; ++s) value[t][s] -= gram[t * kLanes + l] * value[l][s];
+#pragma GCC unroll 4
+    for (int s = 0; s < kCount; ++s) store(w + (s * kLanes + l) * kLanes, value[l][s] * factor[l]);
   }
 }
 
@@ -336,17 +345,32 @@ template <int kCount>
 void apply_blocks(const Matrix& matrix, const Shape& shape, int from, int to, int p) {
   const std::int64_t stride = std::int64_t{shape.m} * kLanes;
   float* x = strip_of(matrix, shape, p);
-  alignas(64) float w[kCount * kTile];
+  alignas(64) float w[2][kCount * kTile];
+  const auto dots = [&](int q, int i) {
+    block_dots<kCount>(strip_of(matrix, shape, q) + i * kLanes, x + i * kLanes, stride,
+                       std::min(kChunk, shape.m - i), w[q % 2]);
+  };
   for (int q = from; q < to; ++q) {
-    const int first = q * kLanes;
+    const int first = q * kLanes, next = std::min(first + kLanes, shape.m);
     const float* v = strip_of(matrix, shape, q);
-    std::fill_n(w, kCount * kTile, 0.0f);
-    for (int i = first; i < shape.m; i += kChunk)
-      block_dots<kCount>(v + i * kLanes, x + i * kLanes, stride, std::min(kChunk, shape.m - i), w);
-    for (int s = 0; s < kCount; ++s)
-      solve(matrix.gram + q * kTile, matrix.tau + first, matrix.factor + first, w + s * kTile,
-            std::min(kLanes, shape.k - first));
-    update<kCount>(v + first * kLanes, x + first * kLanes, stride, shape.m - first, w);
+    if (q == from) {
+      std::fill_n(w[q % 2], kCount * kTile, 0.0f);
+      for (int i = first; i < shape.m; i += kChunk) dots(q, i);
+    }
+    solve<kCount>(matrix.gram + q * kTile, matrix.tau + first, matrix.factor + first, w[q % 2],
+                  std::min(kLanes, shape.k - first));
+    if (q + 1 == to) {
+      update<kCount>(v + first * kLanes, x + first * kLanes, stride, shape.m - first, w[q % 2]);
+      continue;
+    }
+    // What a chunk of rows has to do with this block and the next, while it is in L1.
+    std::fill_n(w[(q + 1) % 2], kCount * kTile, 0.0f);
+    update<kCount>(v + first * kLanes, x + first * kLanes, stride, next - first, w[q % 2]);
+    for (int i = next; i < shape.m; i += kChunk) {
+      update<kCount>(v + i * kLanes, x + i * kLanes, stride, std::min(kChunk, shape.m - i),
+                     w[q % 2]);
+      dots(q + 1, i);
+    }
   }
 }
 
@@ -406,10 +430,12 @@ Reflector reflector_from(float alpha, float tail) {
 class Fetcher {
  public:
   // What stands where strip p stands, some strips or matrices further on.
-  void aim(const Matrix& matrix, const Shape& shape, int p) {
+  void aim(const Matrix& matrix, const Shape& shape, int p, int matrices) {
     const std::int64_t strip = std::int64_t{kLanes} * shape.m;
-    const std::int64_t distance =
-        kPrefetch == 1 ? kStrips * strip : std::int64_t{shape.m} * shape.n;
+    const std::int64_t elements = std::int64_t{shape.m} * shape.n;
+    // Beyond the end of this matrix comes the next of those side by side, which is there already.
+    const std::int64_t beyond = p + kStrips < shape.strips ? 0 : (matrices - 1) * elements;
+    const std::int64_t distance = kPrefetch == 1 ? kStrips * strip + beyond : matrices * elements;
     const std::int64_t last = matrix.a_end - matrix.a - kLine;
     next_ = matrix.a +
             std::clamp<std::int64_t>(p * strip + distance, 0, std::max<std::int64_t>(last, 0));
@@ -466,53 +492,84 @@ void finish_strip(const Matrix& matrix, float* strip, Lane pivots, int first, in
   }
 }
 
-// Factors strip p.
-void factor_strip(Matrix& matrix, const Shape& shape, int p) {
-  const int first = p * kLanes, m = shape.m, count = std::min(kLanes, shape.k - first);
-  float* strip = strip_of(matrix, shape, p);
-  Lane dots = pivot_dots(strip, 0, first + 1, m);
-  Lane scale{}, pivots{};
+// A strip that is being factored.
+struct Panel {
+  float* strip;
+  Lane dots;           // of the next reflector's column with every lane
+  Lane scale, pivots;  // of the reflectors made
   Fetcher fetcher;
-  fetcher.aim(matrix, shape, p);
-  for (int l = 0; l < count; ++l) {
-    const int j = first + l;
-    float* head = strip + j * kLanes;
-    alignas(64) float dot[kLanes];
-    store(dot, dots);
-    const float alpha = head[l], tail = dot[l];
-    Reflector r{alpha, 0, 0, 0};
-    if (tail > kTailLow && tail + alpha * alpha < kTailHigh)
-      r = reflector_from(alpha, tail);
-    else if (j + 1 < m)
-      r = reflector_rescaled(strip, l, j, m, dots);
-    // v'x for every lane: later ones give W, earlier ones V'V.
-    const Lane product = get(head) + r.scale * dots;
-    const Lane w = keep(lane_numbers() > l, r.tau * product);
-    store(matrix.gram + p * kTile + l * kLanes, keep(lane_numbers() < l, product * scale));
-    const LaneBits own = lane_numbers() == l;
-    store(head, select(own, Lane{} + r.beta, get(head) - w));
-    scale = select(own, Lane{} + r.scale, scale);
-    pivots = select(own, Lane{} + r.pivot, pivots);
-    matrix.tau[j] = r.tau;
-    if (l + 1 < kLanes) dots = sweep(strip, r.scale * w, l, j, m, fetcher);
-  }
-  store(matrix.factor + first, scale);
-  finish_strip(matrix, strip, pivots, first, count);
+};
+
+// Makes reflector l of strip p. Returns what multiplies its column in the update of every lane.
+Lane make_reflector(const Matrix& matrix, const Shape& shape, Panel& panel, int p, int l) {
+  const int j = p * kLanes + l;
+  float* head = panel.strip + j * kLanes;
+  alignas(64) float dot[kLanes];
+  store(dot, panel.dots);
+  const float alpha = head[l], tail = dot[l];
+  Reflector r{alpha, 0, 0, 0};
+  if (tail > kTailLow && tail + alpha * alpha < kTailHigh)
+    r = reflector_from(alpha, tail);
+  else if (j + 1 < shape.m)
+    r = reflector_rescaled(panel.strip, l, j, shape.m, panel.dots);
+  // v'x for every lane: later ones give W, earlier ones V'V.
+  const Lane product = get(head) + r.scale * panel.dots;
+  const Lane w = keep(lane_numbers() > l, r.tau * product);
+  store(matrix.gram + p * kTile + l * kLanes, keep(lane_numbers() < l, product * panel.scale));
+  const LaneBits own = lane_numbers() == l;
+  store(head, select(own, Lane{} + r.beta, get(head) - w));
+  panel.scale = select(own, Lane{} + r.scale, panel.scale);
+  panel.pivots = select(own, Lane{} + r.pivot, panel.pivots);
+  matrix.tau[j] = r.tau;
+  return r.scale * w;
 }
 
-void factor_matrix(Matrix& matrix, const Shape& shape) {
+// Factors strip p of kCount matrices, whose chains of reflectors do not wait for each other.
+template <int kCount>
+void factor_strips(Matrix* matrix, const Shape& shape, int p) {
+  const int first = p * kLanes, count = std::min(kLanes, shape.k - first);
+  Panel panel[kCount];
+  for (int b = 0; b < kCount; ++b) {
+    panel[b].strip = strip_of(matrix[b], shape, p);
+    panel[b].dots = pivot_dots(panel[b].strip, 0, first + 1, shape.m);
+    panel[b].scale = panel[b].pivots = Lane{};
+    panel[b].fetcher.aim(matrix[b], shape, p, kCount);
+  }
+  for (int l = 0; l < count; ++l) {
+    Lane coefficient[kCount];
+#pragma GCC unroll 2
+    for (int b = 0; b < kCount; ++b)
+      coefficient[b] = make_reflector(matrix[b], shape, panel[b], p, l);
+    if (l + 1 < kLanes)
+#pragma GCC unroll 2
+      for (int b = 0; b < kCount; ++b)
+        panel[b].dots =
+            sweep(panel[b].strip, coefficient[b], l, first + l, shape.m, panel[b].fetcher);
+  }
+  for (int b = 0; b < kCount; ++b) {
+    store(matrix[b].factor + first, panel[b].scale);
+    finish_strip(matrix[b], panel[b].strip, panel[b].pivots, first, count);
+  }
+}
+
+template <int kCount>
+void factor_matrices(Matrix* matrix, const Shape& shape) {
   const int blocks = (shape.k + kLanes - 1) / kLanes;
   for (int p = 0; p < shape.strips; p += kStrips) {
     const int width = std::min(kStrips, shape.strips - p);
     // Left-looking: bring the group up to date with everything to its left.
-    for (int s = 0; s < width; ++s) pack_strip(matrix, shape, p + s);
-    apply_blocks_to(matrix, shape, 0, std::min(p, blocks), p, width);
+    for (int b = 0; b < kCount; ++b) {
+      for (int s = 0; s < width; ++s) pack_strip(matrix[b], shape, p + s);
+      apply_blocks_to(matrix[b], shape, 0, std::min(p, blocks), p, width);
+    }
     for (int s = 0; s < width; ++s) {
       const bool reflects = p + s < blocks;
-      if (reflects) factor_strip(matrix, shape, p + s);
-      if (reflects && s + 1 < width)
-        apply_blocks_to(matrix, shape, p + s, p + s + 1, p + s + 1, width - s - 1);
-      unpack_strip(matrix, shape, p + s);
+      if (reflects) factor_strips<kCount>(matrix, shape, p + s);
+      for (int b = 0; b < kCount; ++b) {
+        if (reflects && s + 1 < width)
+          apply_blocks_to(matrix[b], shape, p + s, p + s + 1, p + s + 1, width - s - 1);
+        unpack_strip(matrix[b], shape, p + s);
+      }
     }
   }
 }
@@ -520,6 +577,11 @@ void factor_matrix(Matrix& matrix, const Shape& shape) {
 // Floats of scratch a matrix: strips, gram, factor and scales of every strip, and one block for R.
 std::int64_t scratch_floats(const Shape& shape) {
   return std::int64_t{shape.strips} * (shape.m * kLanes + kTile + 2 * kLanes) + kTile;
+}
+
+// Matrices that are factored side by side; at n = 256 it gained nothing.
+int side_by_side(const Shape& shape) {
+  return std::int64_t{shape.m} * shape.n <= 160 * 160 ? kMatrices : 1;
 }
 
 Matrix matrix_at(std::int64_t at, kbeam::Range range, const float* a, float* h, float* tau,
@@ -546,9 +608,16 @@ void factor(kbeam::Range range, const float* a, float* h, float* tau, float* scr
       factor_plain(a + b * elements, h + b * elements, tau + b * shape.k, shape);
     return;
   }
-  for (std::int64_t b = range.begin; b < range.end; ++b) {
-    Matrix matrix = matrix_at(b, range, a, h, tau, scratch, shape);
-    factor_matrix(matrix, shape);
+  const int together = side_by_side(shape);
+  for (std::int64_t b = range.begin; b < range.end; b += together) {
+    Matrix matrix[kMatrices];
+    const bool all = b + together <= range.end;
+    for (int i = 0; i < (all ? together : 1); ++i)
+      matrix[i] = matrix_at(b + i, range, a, h, tau, scratch + i * scratch_floats(shape), shape);
+    if (all && together == kMatrices)
+      factor_matrices<kMatrices>(matrix, shape);
+    else
+      factor_matrices<1>(matrix, shape);
   }
 #if defined(__SSE__)
   if (kStream == 1) _mm_sfence();
@@ -566,6 +635,6 @@ KBEAM_PLAN(plan, args) {
   shape.n = static_cast<int>(a.dim(2));
   shape.k = std::min(shape.m, shape.n);
   shape.strips = (shape.n + kLanes - 1) / kLanes;
-  const auto scratch = plan.worker_scratch<float>(scratch_floats(shape));
+  const auto scratch = plan.worker_scratch<float>(side_by_side(shape) * scratch_floats(shape));
   plan.parallel_for(a.dim(0), 0, factor, a, h, tau, scratch, shape);
 }

@@ -14,9 +14,10 @@ KBEAM_KNOB(int, kLanes, 16, 4, 8, 16);   // matrices a vector
 KBEAM_KNOB(int, kBlock, 2, 1, 2, 3, 4);  // reflectors that are applied at once, to as many columns
 KBEAM_KNOB(int, kGroup, 1, 1, 2, 4);     // blocks of columns that share each load of a block
 KBEAM_KNOB(int, kPipeline, 0, 0, 1);     // 1: pack and unpack other groups between the reflectors
-KBEAM_KNOB(int, kPrefetch, 0, 0, 1, 2);  // fetch a coming group: 1 while packing, 2 while applying
-KBEAM_KNOB(int, kPad, 0, 0, 1);          // empty vectors between columns, against 4 KiB aliasing
-KBEAM_KNOB(int, kStream, 0, 0, 1);       // 1: write H around the cache
+KBEAM_KNOB(int, kPrefetch, 0, 0, 1,
+           2);                      // fetch a coming group: 1 in all passes, 2 in updates alone
+KBEAM_KNOB(int, kPad, 0, 0, 1);     // empty vectors between columns, against 4 KiB aliasing
+KBEAM_KNOB(int, kStream, 0, 0, 1);  // 1: write H around the cache
 
 namespace {
 
@@ -27,8 +28,9 @@ constexpr int kTiny = 8;        // up to this size the plain path is more accura
 constexpr int kMostRows = 256;  // above it, single sums lose too many digits
 constexpr std::int64_t kMostElements =
     256 * 256;  // above it, a group of matrices leaves every cache
-constexpr float kSafeLow = 0x1p-80f,
-                kSafeHigh = 0x1p100f;  // sums of squares that lost nothing to range
+// A reflector is made as it stands while its tail's sum of squares lost nothing to range and its
+// column's norm neither multiplies other columns out of it.
+constexpr float kTailLow = 0x1p-80f, kSquareLow = 0x1p-20f, kSquareHigh = 0x1p60f;
 
 struct Shape {
   std::int64_t batch;
@@ -58,7 +60,11 @@ Lane select(LaneBits mask, Lane yes, Lane no) {
   return std::bit_cast<Lane>((mask & bits(yes)) | (~mask & bits(no)));
 }
 
-bool all(LaneBits mask) {
+template <int kWidth>
+bool all(kbeam::Vector<std::int32_t, kWidth> mask) {
+#if defined(__AVX512DQ__)
+  if constexpr (kWidth == 16) return _mm512_movepi32_mask(std::bit_cast<__m512i>(mask)) == 0xffff;
+#endif
   std::int32_t every = -1;
   for (int l = 0; l < kLanes; ++l) every &= mask[l];
   return every != 0;
@@ -108,23 +114,79 @@ void factor_plain(const float* a, float* h, float* tau, const Shape& shape) {
 
 // --- packing: element e of matrix l <-> group[e * kLanes + l] ---
 
-// log2(kLanes) perfect shuffles transpose a kLanes x kLanes tile.
-[[gnu::always_inline]] inline void transpose(Lane (&tile)[kLanes]) {
-  constexpr int kHalf = kLanes / 2;
-  for (int stage = 1; stage < kLanes; stage *= 2) {
-    Lane next[kLanes];
-    [&]<int... i>(std::integer_sequence<int, i...>) {
-#pragma GCC unroll 16
-      for (int r = 0; r < kHalf; ++r) {
-        next[2 * r] =
-            __builtin_shufflevector(tile[r], tile[r + kHalf], (i / 2 + i % 2 * kLanes)...);
-        next[2 * r + 1] =
-            __builtin_shufflevector(tile[r], tile[r + kHalf], (kHalf + i / 2 + i % 2 * kLanes)...);
-      }
+constexpr int kFour = 4;  // floats in the parts of a vector that cheap shuffles stay inside
+
+// Interleaves the lower or upper halves of every four floats, kUnit floats at a time.
+template <int kUnit, bool kUpper>
+[[gnu::always_inline]] inline Lane zip(Lane a, Lane b) {
+  return [&]<int... i>(std::integer_sequence<int, i...>) {
+    return __builtin_shufflevector(
+        a, b,
+        (i / kFour * kFour + kUpper * 2 + (kUnit == 1 ? i % kFour / 2 : i % 2) +
+         (kUnit == 1 ? i % 2 : i % kFour / 2) * kLanes)...);
+  }
+  (std::make_integer_sequence<int, kLanes>{});
+}
+
+// Every other four floats of a, then of b.
+template <bool kOdd>
+[[gnu::always_inline]] inline Lane every_other_four(Lane a, Lane b) {
+  return [&]<int... i>(std::integer_sequence<int, i...>) {
+    return __builtin_shufflevector(a, b, ((i / kFour * 2 + kOdd) * kFour + i % kFour)...);
+  }
+  (std::make_integer_sequence<int, kLanes>{});
+}
+
+// Two half vectors side by side: the second is inserted by its load, which leaves the shuffle unit
+// free.
+template <int kWidth>
+[[gnu::always_inline]] inline kbeam::Vector<float, kWidth> join(const float* low,
+                                                                const float* high) {
+#if defined(__AVX512F__)
+  if constexpr (kWidth == 16) {
+    const auto half = [](const float* from) { return _mm256_castps_pd(_mm256_loadu_ps(from)); };
+    return _mm512_castpd_ps(
+        _mm512_maskz_insertf64x4(0xff, _mm512_castpd256_pd512(half(low)), half(high), 1));
+  }
+#endif
+  using Half [[gnu::aligned(4), gnu::may_alias]] = kbeam::Vector<float, kWidth / 2>;
+  const auto half = [](const float* from) { return *reinterpret_cast<const Half*>(from); };
+  return [&]<int... i>(std::integer_sequence<int, i...>) {
+    return __builtin_shufflevector(half(low), half(high), i...);
+  }
+  (std::make_integer_sequence<int, kWidth>{});
+}
+
+// Column c of the kLanes x kLanes tile whose row r is at row(r), as tile[c].
+template <typename Row>
+[[gnu::always_inline]] inline void load_transposed(const Row& row, Lane (&tile)[kLanes]) {
+  // First four floats at a time: tile[c + r] holds [c, c + 4) of the rows r, r + 4, r + 8 ...
+#pragma GCC unroll 4
+  for (int r = 0; r < kFour; ++r) {
+    if constexpr (kLanes == 4) tile[r] = get(row(r));
+    if constexpr (kLanes == 8) {
+      tile[r] = join<kLanes>(row(r), row(r + 4));
+      tile[4 + r] = join<kLanes>(row(r) + 4, row(r + 4) + 4);
     }
-    (std::make_integer_sequence<int, kLanes>{});
-#pragma GCC unroll 16
-    for (int r = 0; r < kLanes; ++r) tile[r] = next[r];
+    if constexpr (kLanes == 16)
+#pragma GCC unroll 2
+      for (int c = 0; c < kLanes; c += 8) {
+        const Lane upper = join<kLanes>(row(r) + c, row(r + 4) + c);
+        const Lane lower = join<kLanes>(row(r + 8) + c, row(r + 12) + c);
+        tile[c + r] = every_other_four<false>(upper, lower);
+        tile[c + 4 + r] = every_other_four<true>(upper, lower);
+      }
+  }
+  // Then 4 x 4 floats inside every four.
+#pragma GCC unroll 4
+  for (int c = 0; c < kLanes; c += kFour) {
+    const Lane a = zip<1, false>(tile[c], tile[c + 1]), b = zip<1, true>(tile[c], tile[c + 1]);
+    const Lane d = zip<1, false>(tile[c + 2], tile[c + 3]),
+               e = zip<1, true>(tile[c + 2], tile[c + 3]);
+    tile[c] = zip<2, false>(a, d);
+    tile[c + 1] = zip<2, true>(a, d);
+    tile[c + 2] = zip<2, false>(b, e);
+    tile[c + 3] = zip<2, true>(b, e);
   }
 }
 
@@ -159,15 +221,9 @@ struct Tiles {
   std::int64_t vector(int tile) const { return tile / a_run * stride + row(tile); }
 };
 
-// `ahead` is the distance in elements to what is to be fetched, or 0.
-void pack(const Group& group, std::int64_t element, std::int64_t vector, std::int64_t ahead) {
+void pack(const Group& group, std::int64_t element, std::int64_t vector) {
   Lane tile[kLanes];
-#pragma GCC unroll 16
-  for (int l = 0; l < kLanes; ++l) {
-    tile[l] = get(group.a[l] + element);
-    if (kPrefetch == 1) __builtin_prefetch(group.a[l] + element + ahead, 0, 2);
-  }
-  transpose(tile);
+  load_transposed([&](int l) { return group.a[l] + element; }, tile);
 #pragma GCC unroll 16
   for (int l = 0; l < kLanes; ++l) store(group.x + (vector + l) * kLanes, tile[l]);
 }
@@ -193,9 +249,7 @@ bool streams(const float* to, int length) {
 void unpack(const Group& group, const float* packed, float* const (&to)[kLanes], std::int64_t at,
             bool around) {
   Lane tile[kLanes];
-#pragma GCC unroll 16
-  for (int l = 0; l < kLanes; ++l) tile[l] = get(packed + l * kLanes);
-  transpose(tile);
+  load_transposed([&](int l) { return packed + l * kLanes; }, tile);
   if (group.count < kLanes) {
     for (int l = 0; l < group.count; ++l) store(to[l] + at, tile[l]);
   } else if (around) {
@@ -218,87 +272,13 @@ void unpack_tau(const Group& group, int k) {
 
 // Moves tiles [from, to) of `done` out to H and of `next` in from A. They may share one buffer;
 // either may be null.
-void transfer(const Group* done, const Group* next, const Shape& shape, int from, int to,
-              std::int64_t ahead) {
+void transfer(const Group* done, const Group* next, const Shape& shape, int from, int to) {
   const Tiles tiles(shape);
   const bool around = done && streams(done->h[0], shape.m);
   for (int t = from; t < to; ++t) {
     if (done) unpack(*done, done->x + tiles.vector(t) * kLanes, done->h, tiles.element(t), around);
-    if (next) pack(*next, tiles.element(t), tiles.vector(t), ahead);
+    if (next) pack(*next, tiles.element(t), tiles.vector(t));
   }
-}
-
-// --- the factorisation; every pointer is to packed columns of m vectors ---
-
-struct Reflector {
-  Lane beta, tau, scale;  // v = x * scale below the diagonal
-};
-
-Reflector reflector_from(Lane alpha, Lane tail) {
-  const Lane norm = square_root(tail + alpha * alpha);
-  const LaneBits kSign = LaneBits{} + INT32_MIN;
-  const Lane beta = std::bit_cast<Lane>(bits(norm) | (~bits(alpha) & kSign));
-  return {beta, (beta - alpha) / beta, 1.0f / (alpha - beta)};
-}
-
-// Some lane's sum of squares left the safe range: rescale every lane by a power of two, which is
-// exact.
-[[gnu::noinline]] Reflector reflector_rescaled(float* x, int m, int j) {
-  Lane most{}, tail_most{};
-  for (int i = m - 1; i >= j; --i) {
-    tail_most = most;
-    const Lane size = std::bit_cast<Lane>(bits(get(x + i * kLanes)) & INT32_MAX);
-    most = select(size <= most, most, size);  // a NaN wins
-  }
-  LaneBits exponent = 254 - (bits(most) >> 23);
-  exponent = exponent < 1 ? LaneBits{} + 1 : exponent;
-  const Lane scale = std::bit_cast<Lane>(exponent << 23);
-  Lane tail{};
-  for (int i = j + 1; i < m; ++i) {
-    const Lane scaled = get(x + i * kLanes) * scale;
-    store(x + i * kLanes, scaled);
-    tail += scaled * scaled;
-  }
-  const Lane alpha = get(x + j * kLanes);
-  Reflector r = reflector_from(alpha * scale, tail);
-  r.beta /= scale;
-  // Nothing below the diagonal: H = I and the diagonal keeps its sign.
-  const LaneBits empty = tail_most == 0.0f;
-  return {select(empty, alpha, r.beta), select(empty, Lane{}, r.tau),
-          select(empty, Lane{}, r.scale)};
-}
-
-// Makes reflector j of column x. The kBefore columns left of x belong to the same block: their dots
-// with the new reflector go to gram.
-template <int kBefore>
-void make_reflector(float* x, std::int64_t column, float* tau, float* gram, int m, int j) {
-  Lane sum[4] = {};
-  int i = j + 1;
-  for (; i + 4 <= m; i += 4)
-#pragma GCC unroll 4
-    for (int u = 0; u < 4; ++u) sum[u] += get(x + (i + u) * kLanes) * get(x + (i + u) * kLanes);
-  for (; i < m; ++i) sum[0] += get(x + i * kLanes) * get(x + i * kLanes);
-  const Lane tail = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-  const Lane alpha = get(x + j * kLanes);
-  Reflector r{alpha, Lane{}, Lane{}};
-  if (all((tail > kSafeLow) & (tail + alpha * alpha < kSafeHigh)))
-    r = reflector_from(alpha, tail);
-  else if (j + 1 < m)
-    r = reflector_rescaled(x, m, j);
-  store(x + j * kLanes, r.beta);
-  store(tau, r.tau);
-  const float* before = x - kBefore * column;
-  Lane dot[kBefore + 1];
-#pragma GCC unroll 4
-  for (int s = 0; s < kBefore; ++s) dot[s] = get(before + s * column + j * kLanes);
-  for (i = j + 1; i < m; ++i) {
-    const Lane v = get(x + i * kLanes) * r.scale;
-    store(x + i * kLanes, v);
-#pragma GCC unroll 4
-    for (int s = 0; s < kBefore; ++s) dot[s] += get(before + s * column + i * kLanes) * v;
-  }
-#pragma GCC unroll 4
-  for (int s = 0; s < kBefore; ++s) store(gram + (kBefore * kBlock + s) * kLanes, dot[s]);
 }
 
 // Fetches memory in small bites, so that it comes in under arithmetic.
@@ -309,7 +289,7 @@ class Fetcher {
     last_ = from + std::max<std::int64_t>(0, elements - kLine);
   }
   void step() {
-    if (kPrefetch != 2) return;
+    if (kPrefetch == 0) return;
     __builtin_prefetch(next_, 0, 2);
     next_ = std::min(next_ + kLine, last_);
   }
@@ -320,10 +300,190 @@ class Fetcher {
   const float* last_ = nullptr;
 };
 
+// --- the factorisation; every pointer is to packed columns of m vectors ---
+
+struct Reflector {
+  Lane beta, tau, scale;  // v = x * scale below the diagonal
+};
+
+// Whether estimates and Newton steps stand for square roots and quotients: 9 % at n = 16, in cache.
+#if defined(__AVX512F__)
+constexpr bool kEstimates = kLanes == 16;
+#else
+constexpr bool kEstimates = false;
+#endif
+
+// 1 / sqrt(x) and 1 / x; x is far from both ends of the range.
+template <int kWidth>
+kbeam::Vector<float, kWidth> inverse_root(kbeam::Vector<float, kWidth> x) {
+#if defined(__AVX512F__)
+  if constexpr (kWidth == 16) {
+    const kbeam::Vector<float, kWidth> y = _mm512_maskz_rsqrt14_ps(0xffff, x);
+    return y + 0.5f * y * (1.0f - x * y * y);
+  }
+#endif
+  return 1.0f / square_root(x);
+}
+template <int kWidth>
+kbeam::Vector<float, kWidth> inverse(kbeam::Vector<float, kWidth> x) {
+#if defined(__AVX512F__)
+  if constexpr (kWidth == 16) {
+    const kbeam::Vector<float, kWidth> y = _mm512_maskz_rcp14_ps(0xffff, x);
+    return y + y * (1.0f - x * y);
+  }
+#endif
+  return 1.0f / x;
+}
+
+Lane with_other_sign(Lane size, Lane x) {
+  const LaneBits kSign = LaneBits{} + INT32_MIN;
+  return std::bit_cast<Lane>(bits(size) | (~bits(x) & kSign));
+}
+
+Reflector reflector_from(Lane alpha, Lane tail) {
+  const Lane square = tail + alpha * alpha;
+  if constexpr (kEstimates) {
+    const Lane inverse_norm = inverse_root<kLanes>(square), guess = square * inverse_norm;
+    const Lane norm = guess + 0.5f * inverse_norm * (square - guess * guess);
+    const Lane beta = with_other_sign(norm, alpha);
+    const Lane size = std::bit_cast<Lane>(bits(alpha) & INT32_MAX);
+    return {beta, 1.0f + size * inverse_norm, inverse<kLanes>(alpha - beta)};
+  }
+  const Lane beta = with_other_sign(square_root(square), alpha);
+  return {beta, (beta - alpha) / beta, 1.0f / (alpha - beta)};
+}
+
+// Columns of one block: kCount of them from `at` on, of which kOwn are reflectors already. Sums
+// over rows [from, m) of column kOwn times every column.
+template <int kOwn, int kCount>
+[[gnu::always_inline]] inline void pivot_dots(const float* at, std::int64_t column, int from, int m,
+                                              Lane (&dot)[kCount]) {
+#pragma GCC unroll 4
+  for (int c = 0; c < kCount; ++c) dot[c] = Lane{};
+  for (int i = from; i < m; ++i) {
+    const Lane own = get(at + kOwn * column + i * kLanes);
+#pragma GCC unroll 4
+    for (int c = 0; c < kCount; ++c) dot[c] += own * get(at + c * column + i * kLanes);
+  }
+}
+
+// Some lane left the safe range: in every lane, multiply column kOwn by powers of two that bring
+// its norm below 1 and not below 1/2, which is exact. Its dots with other columns then overflow and
+// underflow no more than these columns themselves.
+template <int kOwn, int kCount>
+[[gnu::noinline]] Reflector reflector_rescaled(float* at, std::int64_t column, int m, int j,
+                                               Lane (&dot)[kCount]) {
+  float* x = at + kOwn * column;
+  const Lane alpha = get(x + j * kLanes);
+  Lane most{}, tail_most{};
+  for (int i = m - 1; i >= j; --i) {
+    tail_most = most;
+    const Lane size = std::bit_cast<Lane>(bits(get(x + i * kLanes)) & INT32_MAX);
+    most = select(size <= most, most, size);  // a NaN wins
+  }
+  LaneBits exponent = 254 - (bits(most) >> 23);
+  exponent = exponent < 1 ? LaneBits{} + 1 : exponent;
+  const Lane first = std::bit_cast<Lane>(exponent << 23);
+  Lane head = alpha * first, square = head * head;
+  for (int i = j + 1; i < m; ++i) {
+    const Lane scaled = get(x + i * kLanes) * first;
+    store(x + i * kLanes, scaled);
+    square += scaled * scaled;
+  }
+  const LaneBits half = (((bits(square) >> 23) - 127) >> 1) + 1;
+  const Lane second = std::bit_cast<Lane>((127 - half) << 23);
+  for (int i = j + 1; i < m; ++i) store(x + i * kLanes, get(x + i * kLanes) * second);
+  head *= second;
+  pivot_dots<kOwn, kCount>(at, column, j + 1, m, dot);
+  const Lane norm = square_root(dot[kOwn] + head * head);
+  const Lane beta = with_other_sign(norm, head);
+  // Nothing below the diagonal: H = I and the diagonal keeps its sign.
+  const LaneBits empty = tail_most == 0.0f;
+  return {select(empty, alpha, beta / second / first), select(empty, Lane{}, (beta - head) / beta),
+          select(empty, Lane{}, 1.0f / (head - beta))};
+}
+
+// Whether sums were neither too large nor too small for what is made of them.
+template <int kOwn, int kCount>
+[[gnu::always_inline]] inline bool in_range(Lane alpha, const Lane (&dot)[kCount]) {
+  const Lane square = dot[kOwn] + alpha * alpha;
+  Lane zero{};  // or NaN, if some sum is not finite
+#pragma GCC unroll 4
+  for (int c = 0; c < kCount; ++c) zero += dot[c] * 0.0f;
+  return all<kLanes>((dot[kOwn] > kTailLow) & (square > kSquareLow) & (square < kSquareHigh) &
+                     (zero == 0.0f));
+}
+
+// Makes reflector j of column kOwn of a block of kCount, takes it to the later ones and returns in
+// `dot` the sums of the next column over rows below its head; so each column costs one pass. The
+// dots of the new reflector with those before it go to gram. `meanwhile` is called where the pass
+// has to wait for the root.
+template <int kOwn, int kCount, typename Meanwhile>
+[[gnu::always_inline]] inline void make_reflector(float* at, std::int64_t column, float* tau,
+                                                  float* gram, int m, int j, Lane (&dot)[kCount],
+                                                  Meanwhile meanwhile, Fetcher& fetcher) {
+  float* x = at + kOwn * column;
+  const Lane alpha = get(x + j * kLanes), tail = dot[kOwn];
+  Reflector r{alpha, Lane{}, Lane{}};
+  if (in_range<kOwn, kCount>(alpha, dot)) [[likely]]
+    r = reflector_from(alpha, tail);
+  else if (j + 1 < m)
+    r = reflector_rescaled<kOwn, kCount>(at, column, m, j, dot);
+  store(x + j * kLanes, r.beta);
+  store(tau, r.tau);
+  Lane w[kCount];
+#pragma GCC unroll 4
+  for (int c = 0; c < kCount; ++c) {
+    if (c == kOwn) continue;
+    float* head = at + c * column + j * kLanes;
+    const Lane product = get(head) + r.scale * dot[c];
+    if (c < kOwn) store(gram + (kOwn * kBlock + c) * kLanes, product);
+    if (c > kOwn) {
+      w[c] = r.tau * product;
+      store(head, get(head) - w[c]);
+    }
+  }
+  meanwhile();
+  Fetcher fetch = fetcher;
+  if constexpr (kOwn + 1 == kCount) {
+    for (int i = j + 1; i < m; ++i) {
+      if (kPrefetch == 1) fetch.step();
+      store(x + i * kLanes, get(x + i * kLanes) * r.scale);
+    }
+  } else {
+    const auto row = [&](int i, Lane(&element)[kCount]) {
+      element[kOwn] = get(x + i * kLanes) * r.scale;
+      store(x + i * kLanes, element[kOwn]);
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) {
+        if (c == kOwn) continue;
+        float* to = at + c * column + i * kLanes;
+        element[c] = get(to);
+        if (c < kOwn) continue;
+        element[c] -= element[kOwn] * w[c];
+        store(to, element[c]);
+      }
+    };
+    Lane element[kCount];
+    if (j + 1 < m) row(j + 1, element);
+#pragma GCC unroll 4
+    for (int c = 0; c < kCount; ++c) dot[c] = Lane{};
+    for (int i = j + 2; i < m; ++i) {
+      if (kPrefetch == 1) fetch.step();
+      row(i, element);
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) dot[c] += element[kOwn + 1] * element[c];
+    }
+  }
+  fetcher = fetch;
+}
+
 // The dots of kCount columns at x with reflectors [j, j + kReflectors), whose columns start at v.
 template <int kReflectors, int kCount>
 [[gnu::always_inline]] inline void take_dots(const float* v, const float* x, std::int64_t column,
-                                             int j, int m, Lane (&dot)[kReflectors][kCount]) {
+                                             int j, int m, Lane (&dot)[kReflectors][kCount],
+                                             Fetcher& fetcher) {
+  Fetcher fetch = fetcher;
   // The triangle of rows that holds the heads, whose elements are 1.
 #pragma GCC unroll 4
   for (int r = 0; r < kReflectors; ++r)
@@ -336,6 +496,7 @@ template <int kReflectors, int kCount>
             get(v + r * column + (j + i) * kLanes) * get(x + c * column + (j + i) * kLanes);
     }
   for (int i = j + kReflectors; i < m; ++i) {
+    if (kPrefetch == 1) fetch.step();
     Lane row[kReflectors];
 #pragma GCC unroll 4
     for (int r = 0; r < kReflectors; ++r) row[r] = get(v + r * column + i * kLanes);
@@ -346,6 +507,7 @@ template <int kReflectors, int kCount>
       for (int r = 0; r < kReflectors; ++r) dot[r][c] += row[r] * element;
     }
   }
+  fetcher = fetch;
 }
 
 // Applies reflectors [j, j + kReflectors) to kCount neighbouring columns at x; gram holds their
@@ -354,7 +516,7 @@ template <int kReflectors, int kCount>
 void apply_block(const float* v, const float* gram, const float* tau, float* x, std::int64_t column,
                  int j, int m, Fetcher& fetcher) {
   Lane w[kReflectors][kCount];
-  take_dots<kReflectors, kCount>(v, x, column, j, m, w);
+  take_dots<kReflectors, kCount>(v, x, column, j, m, w, fetcher);
   // One after the other: w_r = tau_r (dot_r - sum over s < r of (v_r'v_s) w_s).
 #pragma GCC unroll 4
   for (int r = 0; r < kReflectors; ++r)
@@ -412,16 +574,20 @@ struct Work {
   }
 };
 
-// Makes the reflectors of kCount columns that are up to date, and calls after(j) behind each.
-template <int kCount, typename After>
-void factor_columns(const Work& work, int first, After after) {
+// Makes the reflectors of kCount columns that are up to date, and calls meanwhile(j) at each.
+template <int kCount, typename Meanwhile>
+void factor_columns(const Work& work, int first, Meanwhile meanwhile) {
+  const int m = work.shape.m;
+  float* at = work.x(first);
+  Lane dot[kCount];
+  pivot_dots<0, kCount>(at, work.column, first + 1, m, dot);
   [&]<int... c>(std::integer_sequence<int, c...>) {
     const auto own = [&]<int kOwn>(std::integral_constant<int, kOwn>) {
       const int j = first + kOwn;
       if (j >= work.shape.k) return;
-      make_reflector<kOwn>(work.x(j), work.column, work.tau(j), work.gram_of(j), work.shape.m, j);
-      after(j);
-      if constexpr (kOwn + 1 < kCount) work.apply<1, kCount - kOwn - 1>(j, j + 1);
+      make_reflector<kOwn, kCount>(
+          at, work.column, work.tau(j), work.gram_of(j), m, j, dot, [&] { meanwhile(j); },
+          work.fetcher);
     };
     (own(std::integral_constant<int, c>{}), ...);
   }
@@ -430,8 +596,8 @@ void factor_columns(const Work& work, int first, After after) {
 
 // Left-looking over groups of kGroup blocks of columns: a block of reflectors serves a whole group
 // while it is in L1.
-template <typename After>
-void factor_group(const Work& work, After after) {
+template <typename Meanwhile>
+void factor_group(const Work& work, Meanwhile meanwhile) {
   const int n = work.shape.n, k = work.shape.k, blocks = n / kBlock;
   // Whole blocks of reflectors before column `to`; a last narrow block ends the matrix.
   const auto whole = [&](int block) { return std::min(block, k / kBlock); };
@@ -442,7 +608,7 @@ void factor_group(const Work& work, After after) {
     for (int q = whole(g) * kBlock; q < std::min(g * kBlock, k); ++q)
       for (int p = g; p < end; ++p) work.apply<1, kBlock>(q, p * kBlock);
     for (int p = g; p < end; ++p) {
-      factor_columns<kBlock>(work, p * kBlock, after);
+      factor_columns<kBlock>(work, p * kBlock, meanwhile);
       const int made = std::min((p + 1) * kBlock, k) - p * kBlock;
       for (int later = p + 1; later < end; ++later) {
         if (made == kBlock)
@@ -456,7 +622,7 @@ void factor_group(const Work& work, After after) {
     int q = 0;
     for (; q + kBlock <= std::min(c, k); q += kBlock) work.apply<kBlock, 1>(q, c);
     for (; q < std::min(c, k); ++q) work.apply<1, 1>(q, c);
-    factor_columns<1>(work, c, after);
+    factor_columns<1>(work, c, meanwhile);
   }
 }
 
@@ -486,12 +652,9 @@ void factor_packed(kbeam::Range range, const float* a, float* h, float* tau, flo
     group.packed_tau = group.x + std::int64_t{shape.stride} * shape.n * kLanes;
     return group;
   };
-  const auto ahead_of = [&](std::int64_t first) {
-    return first + 2 * kLanes <= range.end ? kLanes * elements : 0;
-  };
   float* gram = scratch + (1 + kPipeline) * packed_floats(shape);
   Group current = group_at(range.begin), done = current;
-  transfer(nullptr, &current, shape, 0, tiles, ahead_of(range.begin));
+  transfer(nullptr, &current, shape, 0, tiles);
   for (std::int64_t b = range.begin; b < range.end; b += kLanes) {
     const bool more = b + kLanes < range.end;
     const Group next = more ? group_at(b + kLanes) : current;
@@ -505,19 +668,18 @@ void factor_packed(kbeam::Range range, const float* a, float* h, float* tau, flo
       const Group* leaving = b == range.begin ? nullptr : &done;
       const Group* coming = more ? &next : nullptr;
       factor_group(work, [&](int j) {
-        transfer(leaving, coming, shape, tiles * j / shape.k, tiles * (j + 1) / shape.k,
-                 ahead_of(b + kLanes));
+        transfer(leaving, coming, shape, tiles * j / shape.k, tiles * (j + 1) / shape.k);
       });
     } else {
       factor_group(work, [](int) {});
-      transfer(&current, nullptr, shape, 0, tiles, 0);
-      if (more) transfer(nullptr, &next, shape, 0, tiles, ahead_of(b + kLanes));
+      transfer(&current, nullptr, shape, 0, tiles);
+      if (more) transfer(nullptr, &next, shape, 0, tiles);
     }
     unpack_tau(current, shape.k);
     done = current;
     current = next;
   }
-  if (pipelined) transfer(&done, nullptr, shape, 0, tiles, 0);
+  if (pipelined) transfer(&done, nullptr, shape, 0, tiles);
 #if defined(__SSE__)
   if (kStream == 1) _mm_sfence();
 #endif
