@@ -199,7 +199,7 @@ TEST_F(TaskAssembly, WhatARowDoesNotSupportGoesToTheNextThatMay) {
   request_.candidate.rows[0].axis_most = 100;
   request_.candidate.rows[1].axis_least = 101;
   request_.check_cases = {make_case("own", 64),
-                          make_case("refused", 65, PlannerDeed::is_not_supported)};
+                          make_case("refused", 64, PlannerDeed::is_not_supported)};
   const AssembledTask made = assemble();
   ASSERT_FALSE(made.refused.has_value()) << made.refused->reason;
   EXPECT_THAT(made.task.candidate.not_supported, IsEmpty());
