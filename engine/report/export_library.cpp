@@ -127,9 +127,11 @@ std::string readme(const ExportRequest& request, const Proof& proof, const std::
 
 // Every header of the contract that a file of this target includes.
 Result<void> add_contract(Files& files, const ExportRequest& request) {
-  std::vector<std::string> headers{"candidate.h", "knob.h", "plan.h", "plan_abi.h", "byte_counts.h", "simd.h"};
+  std::vector<std::string> headers{"candidate.h", "knob.h",        "plan.h",
+                                   "plan_abi.h",  "byte_counts.h", "simd.h"};
   if (is_cuda(request.candidate))
-    headers = {"candidate.h", "knob.h", "launch_plan.h", "launch_abi.h", "plan_abi.h", "byte_counts.h"};
+    headers = {"candidate.h",  "knob.h",     "launch_plan.h",
+               "launch_abi.h", "plan_abi.h", "byte_counts.h"};
   if (request.as == ExportAs::library)
     headers.insert(headers.end(), {"cpu_plan.h", "problem.h", "random.h"});
   for (const std::string& header : headers) {
