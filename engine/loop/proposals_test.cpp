@@ -39,7 +39,7 @@ class ProposalPumpTest : public ::testing::Test {
         Archive::create(folder_ / "archive.sqlite", CampaignConfig{.run_id = "r"}, {}).value());
     start({});
   }
-  ~ProposalPumpTest() override {
+  void TearDown() override {
     log_.reset();
     std::filesystem::remove_all(folder_);
   }
